@@ -1,6 +1,6 @@
 //! Programs of one instruction each, for every opcode form and type: what they compute was computed once by an H200.
 
-use crate::opcodes;
+use crate::{opcodes, opcodes_matrix, opcodes_video};
 
 /// Threads of a program: 64 warps.
 pub(crate) const LANES: usize = 2048;
@@ -228,6 +228,13 @@ pub(crate) fn forms() -> Vec<Form> {
     opcodes::approximate(&mut all);
     opcodes::products(&mut all);
     opcodes::warpgroups(&mut all);
+    opcodes_video::video(&mut all);
+    opcodes_video::simd(&mut all);
+    opcodes_video::parts(&mut all);
+    opcodes_video::comparisons(&mut all);
+    opcodes_matrix::fragments(&mut all);
+    opcodes_matrix::whole_products(&mut all);
+    opcodes_matrix::others(&mut all);
     all
 }
 

@@ -14,6 +14,8 @@ mod limits;
 mod machine;
 mod numbers;
 mod opcodes;
+mod opcodes_matrix;
+mod opcodes_video;
 mod order;
 mod profile;
 mod random;

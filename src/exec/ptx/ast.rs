@@ -31,8 +31,8 @@ pub(crate) struct Loc {
 pub(super) enum Value<'a> {
     Int(i128),
     Float(u64),
-    /// The address of a name, plus an offset; `true` for its generic address.
-    Address(&'a str, i64, bool),
+    /// The address of a name, plus an offset; of it the byte that a mask such as `0xff00` names, or all of it.
+    Address(&'a str, i64, Option<u32>),
 }
 
 /// A variable in memory, or a parameter.
@@ -92,7 +92,9 @@ pub(super) enum Statement<'a> {
         at: Position,
     },
     Variable(Variable<'a>),
-    /// `ts: .branchtargets L1, L2;`
+    /// `p: .callprototype (.param .b32 _) _ (.param .b64 _);`: results and parameters.
+    Prototype(&'a str, Vec<Variable<'a>>, Vec<Variable<'a>>, Position),
+    /// `ts: .branchtargets L1, L2;`, and `.calltargets` with functions.
     Targets(&'a str, Vec<&'a str>, Position),
     Instruction(Box<Instruction<'a>>),
 }
@@ -132,6 +134,8 @@ pub(super) enum Operand<'a> {
     Float(u64),
     /// `!p`
     Not(Box<Operand<'a>>),
+    /// `-%r1`, of a video instruction.
+    Negated(Box<Operand<'a>>),
     /// `p|q`
     Pair(Box<Operand<'a>>, Box<Operand<'a>>),
     /// `{a, b}`

@@ -121,6 +121,10 @@ pub(super) enum Op {
     Mapa,
     SetMaxRegisters,
     StAsync,
+    // Of the caches.
+    Discard,
+    /// All lanes of a warp have to be here.
+    Converge,
 }
 
 /// One instruction. Which fields are read and written is the same for every operation: `d` and `e` are written, `a`, `b` and
@@ -146,7 +150,8 @@ impl Op {
     /// Whether lanes see registers of other lanes by it, or what is asynchronous sees registers.
     pub(super) fn crosses(self) -> bool {
         use Op::{
-            Atom, Bar, BarArrive, BarRed, CpAsync, CpCommit, CpWait, Fence, GridWait, IsSpace, Ld, LdParam, Sleep, St,
+            Atom, Bar, BarArrive, BarRed, Converge, CpAsync, CpCommit, CpWait, Discard, Fence, GridWait, IsSpace, Ld,
+            LdParam, Sleep, St,
         };
         let is_own = matches!(
             self,
@@ -163,6 +168,8 @@ impl Op {
                 | IsSpace
                 | Sleep
                 | GridWait
+                | Discard
+                | Converge
         );
         // Those before `Ld` work lane by lane.
         !is_own && self as u32 >= Ld as u32
@@ -384,6 +391,8 @@ pub(super) struct MmaInfo {
     pub(super) saturate: bool,
     /// `.xor.popc` and `.and.popc` of 1-bit products.
     pub(super) is_and: bool,
+    /// How sums of f64 are rounded.
+    pub(super) round: u32,
 }
 
 /// What a constant's value is relative to.
@@ -418,8 +427,26 @@ pub(super) struct GlobalVariable {
     pub(super) is_array: bool,
     pub(super) is_const: bool,
     pub(super) align: u64,
-    /// Places in `bytes` that hold an address: offset, bytes, variable.
-    pub(super) addresses: Vec<(u64, u64, u32)>,
+    pub(super) addresses: Vec<InitialAddress>,
+}
+
+/// A place in a variable that holds the address of another, or a byte of that.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InitialAddress {
+    pub(super) at: u64,
+    pub(super) bytes: u64,
+    pub(super) of: u32,
+    pub(super) offset: i64,
+    /// Which byte of the address; all of them where it is `None`.
+    pub(super) byte: Option<u32>,
+}
+
+impl InitialAddress {
+    /// What is put there, by the address of the other variable.
+    pub(super) fn value(&self, target: u64) -> u64 {
+        let address = target.wrapping_add_signed(self.offset);
+        self.byte.map_or(address, |byte| address >> (8 * byte) & 0xff)
+    }
 }
 
 /// A variable of shared memory.

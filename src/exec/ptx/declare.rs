@@ -4,6 +4,7 @@ use super::ast::{Statement, Value, Variable};
 use super::error::Error;
 use super::lex::Token;
 use super::parse::{Parser, clip};
+use super::parse_expr::Constant;
 use super::types::{Space, Ty};
 
 /// The largest variable; more does not fit on a GPU.
@@ -161,20 +162,48 @@ impl<'a> Parser<'a> {
     }
 
     fn value(&mut self) -> Result<Value<'a>, Error> {
-        let negative = self.is(b'-');
         let at = self.position();
-        match self.next() {
-            Some(Token::Int(v)) => Ok(Value::Int(if negative { -i128::from(v) } else { i128::from(v) })),
-            Some(Token::Float(bits, _)) => Ok(Value::Float(if negative { bits ^ (1 << 63) } else { bits })),
-            Some(Token::Word("generic")) if self.is(b'(') => {
-                let name = self.word("the name of a variable")?;
-                let offset = self.offset()?;
-                self.expect(b')')?;
-                Ok(Value::Address(name, offset, true))
+        let is_mask = self.peek_at(1) == Some(Token::Punct(b'('));
+        match self.peek() {
+            Some(Token::Int(mask)) if is_mask => self.masked(mask),
+            _ if self.is_constant() => Ok(match self.constant("a number or an address")? {
+                Constant::Signed(v) => Value::Int(i128::from(v)),
+                Constant::Unsigned(v) => Value::Int(i128::from(v)),
+                Constant::Float(v) => Value::Float(v.to_bits()),
+            }),
+            Some(Token::Word(_)) => {
+                let (name, offset) = self.named_address()?;
+                Ok(Value::Address(name, offset, None))
             }
-            Some(Token::Word(name)) => Ok(Value::Address(name, self.offset()?, false)),
             _ => Err(Error::syntax(at, "an initialiser cannot be read").required("a number or an address")),
         }
+    }
+
+    /// `name + 4`, or `generic(name) + 4`.
+    fn named_address(&mut self) -> Result<(&'a str, i64), Error> {
+        let mut name = self.word("the name of a variable or of a function")?;
+        let mut offset = 0;
+        if name == "generic" && self.is(b'(') {
+            name = self.word("the name of a variable")?;
+            offset = self.offset()?;
+            self.expect(b')')?;
+        }
+        Ok((name, offset.wrapping_add(self.offset()?)))
+    }
+
+    /// `0xff00(name + 4)`: a byte of an address. PTX ISA, "Initializers".
+    fn masked(&mut self, mask: u64) -> Result<Value<'a>, Error> {
+        let at = self.position();
+        let byte = mask.trailing_zeros() / 8;
+        if byte > 7 || mask != 0xff << (8 * byte) {
+            return Err(Error::syntax(at, "a mask of an address names no byte of it")
+                .found(format!("{mask:#x}"))
+                .required("0xff, 0xff00, 0xff0000 and so on"));
+        }
+        self.at += 2;
+        let (name, offset) = self.named_address()?;
+        self.expect(b')')?;
+        Ok(Value::Address(name, offset, Some(byte)))
     }
 
     pub(super) fn parameters(&mut self) -> Result<Vec<Variable<'a>>, Error> {

@@ -11,6 +11,8 @@ pub(super) enum Token<'a> {
     Dot(&'a str),
     /// An integer; negative numbers are a minus sign and a number.
     Int(u64),
+    /// An integer with the suffix `U`.
+    Unsigned(u64),
     /// A floating-point number, as the bits of an f64, and whether it was written as the bits of an f32.
     Float(u64, bool),
     /// A string, without its quotes; escapes stay as they are.
@@ -28,6 +30,11 @@ pub(super) struct Spanned<'a> {
 
 fn is_word(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_' || c == b'$'
+}
+
+/// What begins a name, but for the exponent of a number.
+fn is_name(c: u8) -> bool {
+    is_word(c) && !c.is_ascii_digit() && !matches!(c, b'e' | b'E')
 }
 
 struct Lexer<'a> {
@@ -122,21 +129,12 @@ impl<'a> Lexer<'a> {
             let bits = if single { f64::from(f32::from_bits(bits as u32)).to_bits() } else { bits };
             return Ok(Token::Float(bits, single));
         }
+        let start = self.at;
         let text = self.while_at(is_word);
-        let is_decimal = text.bytes().all(|c| c.is_ascii_digit());
-        if is_decimal && self.peek(0) == b'.' && self.peek(1).is_ascii_digit() {
-            let start = self.at - text.len();
-            self.at += 1;
-            self.while_at(|c| c.is_ascii_digit());
-            if matches!(self.peek(0), b'e' | b'E') {
-                self.at += 1;
-                if matches!(self.peek(0), b'+' | b'-') {
-                    self.at += 1;
-                }
-                self.while_at(|c| c.is_ascii_digit());
-            }
-            let text = &self.text[start..self.at];
-            return text.parse::<f64>().map(|v| Token::Float(v.to_bits(), false)).map_err(|_| bad(text));
+        if let Some(number) = self.decimal(start, text) {
+            // What is too large for a double is no constant of PTX.
+            let value = number.parse::<f64>().ok().filter(|v| v.is_finite());
+            return value.map(|v| Token::Float(v.to_bits(), false)).ok_or_else(|| bad(number));
         }
         let digits = text.strip_suffix(['U', 'u']).unwrap_or(text);
         let prefixed = |p: [&str; 2]| digits.strip_prefix(p[0]).or_else(|| digits.strip_prefix(p[1]));
@@ -149,7 +147,34 @@ impl<'a> Lexer<'a> {
         } else {
             digits.parse()
         };
-        value.map(Token::Int).map_err(|_| bad(text))
+        let token = if digits.len() == text.len() { Token::Int } else { Token::Unsigned };
+        value.map(token).map_err(|_| bad(text))
+    }
+
+    /// The text of `1.5`, `.5`, `1.` or `1.5e-3`, of which `whole` was read; `None` for an integer.
+    fn decimal(&mut self, start: usize, whole: &str) -> Option<&'a str> {
+        let digits = |c: u8| c.is_ascii_digit();
+        let exponent = whole.to_ascii_lowercase().find('e').filter(|at| whole[..*at].bytes().all(digits));
+        let is_integer = whole.bytes().all(digits);
+        if exponent.is_none_or(|at| at == 0) && !(is_integer && self.peek(0) == b'.' && !is_name(self.peek(1))) {
+            return None;
+        }
+        let mut ends_in_e = exponent.is_some_and(|at| at + 1 == whole.len());
+        if is_integer {
+            self.at += 1;
+            self.while_at(digits);
+            if matches!(self.peek(0), b'e' | b'E') {
+                self.at += 1;
+                ends_in_e = true;
+            }
+        }
+        if ends_in_e {
+            if matches!(self.peek(0), b'+' | b'-') {
+                self.at += 1;
+            }
+            self.while_at(digits);
+        }
+        self.text.get(start..self.at)
     }
 
     fn string(&mut self) -> Result<Token<'a>, Error> {
@@ -189,7 +214,15 @@ impl<'a> Lexer<'a> {
     fn token(&mut self) -> Result<Token<'a>, Error> {
         let c = self.peek(0);
         match c {
+            // A modifier follows its instruction at once; `.5` is a number.
+            b'.' if self.peek(1).is_ascii_digit() && (self.at == 0 || !is_word(self.bytes[self.at - 1])) => {
+                self.number()
+            }
             b'.' => Ok(self.dot()),
+            b'%' if !is_word(self.peek(1)) => {
+                self.at += 1;
+                Ok(Token::Punct(c))
+            }
             b'0'..=b'9' => self.number(),
             b'"' => self.string(),
             b'%' | b'_' | b'$' | b'a'..=b'z' | b'A'..=b'Z' => {
@@ -199,7 +232,7 @@ impl<'a> Lexer<'a> {
                 Ok(Token::Word(&self.text[start..self.at]))
             }
             b'{' | b'}' | b'(' | b')' | b'[' | b']' | b'<' | b'>' | b',' | b';' | b':' | b'=' | b'+' | b'-' | b'!'
-            | b'|' | b'@' | b'*' | b'~' | b'&' => {
+            | b'|' | b'@' | b'*' | b'/' | b'^' | b'?' | b'~' | b'&' => {
                 self.at += 1;
                 Ok(Token::Punct(c))
             }

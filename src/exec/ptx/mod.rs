@@ -54,6 +54,7 @@ mod memory;
 mod num;
 mod parse;
 mod parse_body;
+mod parse_expr;
 mod place;
 mod profile;
 mod program;

@@ -15,6 +15,8 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     pub(super) end: Position,
     pub(super) module: Module<'a>,
+    /// Whether the operands are those of a call.
+    pub(super) in_call: bool,
     /// The place that instructions belong to from here on.
     pub(super) loc: Option<u32>,
     loc_index: HashMap<(u32, u32, Option<u32>), u32>,
@@ -38,6 +40,7 @@ pub(super) fn parse(text: &str) -> Result<Module<'_>, Error> {
         at: 0,
         end: Position { line, column: 1 },
         module: Module::default(),
+        in_call: false,
         loc: None,
         loc_index: HashMap::new(),
         last_loc: HashMap::new(),
@@ -82,7 +85,7 @@ impl<'a> Parser<'a> {
             None => "the end of the text".to_owned(),
             Some(Token::Word(w)) => format!("`{}`", clip(w)),
             Some(Token::Dot(w)) => format!("`.{}`", clip(w)),
-            Some(Token::Int(v)) => format!("`{v}`"),
+            Some(Token::Int(v) | Token::Unsigned(v)) => format!("`{v}`"),
             Some(Token::Float(bits, _)) => format!("the number {}", f64::from_bits(bits)),
             Some(Token::Str(s)) => format!("the string \"{}\"", clip(s)),
             Some(Token::Punct(c)) => format!("`{}`", char::from(c)),
@@ -107,7 +110,7 @@ impl<'a> Parser<'a> {
     pub(super) fn int(&mut self, what: &str) -> Result<i128, Error> {
         let negative = self.is(b'-');
         match self.peek() {
-            Some(Token::Int(v)) => {
+            Some(Token::Int(v) | Token::Unsigned(v)) => {
                 self.at += 1;
                 Ok(if negative { -i128::from(v) } else { i128::from(v) })
             }
@@ -266,23 +269,6 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-    }
-
-    /// `+ 4`, `- 4` or nothing.
-    pub(super) fn offset(&mut self) -> Result<i64, Error> {
-        let at = self.position();
-        let offset = match self.peek() {
-            Some(Token::Punct(b'+')) => {
-                self.at += 1;
-                self.int("an offset")?
-            }
-            Some(Token::Punct(b'-')) => self.int("an offset")?,
-            _ => 0,
-        };
-        // Addresses are taken modulo 2^64.
-        i64::try_from(offset)
-            .or_else(|_| u64::try_from(offset).map(|v| v as i64))
-            .map_err(|_| Error::syntax(at, "an offset is out of range").found(offset.to_string()))
     }
 
     fn triple(&mut self) -> Result<[u32; 3], Error> {

@@ -4,6 +4,7 @@ use super::ast::{Instruction, Operand, Statement};
 use super::error::Error;
 use super::lex::Token;
 use super::parse::Parser;
+use super::parse_expr::Constant;
 use super::types::Space;
 
 /// Scopes in scopes; compilers write one or two.
@@ -56,19 +57,24 @@ impl<'a> Parser<'a> {
 
     fn label(&mut self, name: &'a str, at: super::error::Position) -> Result<Statement<'a>, Error> {
         match self.peek() {
-            Some(Token::Dot("branchtargets")) => {
+            Some(Token::Dot(list @ ("branchtargets" | "calltargets"))) => {
                 self.at += 1;
-                let mut targets = vec![self.word("a label")?];
+                let what = if list == "branchtargets" { "a label" } else { "a function" };
+                let mut targets = vec![self.word(what)?];
                 while self.is(b',') {
-                    targets.push(self.word("a label")?);
+                    targets.push(self.word(what)?);
                 }
                 self.expect(b';')?;
                 Ok(Statement::Targets(name, targets, at))
             }
-            Some(Token::Dot("callprototype" | "calltargets")) => {
-                // What only an indirect call uses, which is refused where it stands.
+            Some(Token::Dot("callprototype")) => {
+                self.at += 1;
+                let results = self.parameters_if_first()?;
+                self.word("`_`")?;
+                let params = self.parameters()?;
+                // `.noreturn` and `.abi_preserve` change no result.
                 self.skip_statement()?;
-                Ok(Statement::Label(name, at))
+                Ok(Statement::Prototype(name, results, params, at))
             }
             _ => Ok(Statement::Label(name, at)),
         }
@@ -89,6 +95,7 @@ impl<'a> Parser<'a> {
             self.at += 1;
         }
         let mut operands = Vec::new();
+        self.in_call = name == "call";
         if !self.is(b';') {
             loop {
                 operands.push(self.operand(0)?);
@@ -127,6 +134,12 @@ impl<'a> Parser<'a> {
 
     fn single(&mut self, depth: u32) -> Result<Operand<'a>, Error> {
         match self.peek() {
+            // `(a, b)` of a call is no expression.
+            Some(Token::Punct(b'(')) if self.in_call => {
+                self.at += 1;
+                Ok(Operand::List(self.list(b')', depth)?))
+            }
+            _ if self.is_constant() => self.constant_operand(),
             Some(Token::Punct(b'!')) => {
                 self.at += 1;
                 let name = self.word("a predicate")?;
@@ -136,32 +149,9 @@ impl<'a> Parser<'a> {
                 self.at += 1;
                 Ok(Operand::Vector(self.list(b'}', depth)?))
             }
-            Some(Token::Punct(b'(')) => {
-                self.at += 1;
-                Ok(Operand::List(self.list(b')', depth)?))
-            }
             Some(Token::Punct(b'[')) => {
                 self.at += 1;
                 self.address(depth)
-            }
-            Some(Token::Punct(b'-')) => {
-                self.at += 1;
-                match self.next() {
-                    Some(Token::Int(v)) => Ok(Operand::Int(-i128::from(v))),
-                    Some(Token::Float(bits, _)) => Ok(Operand::Float(bits ^ (1 << 63))),
-                    _ => {
-                        self.at -= 1;
-                        Err(self.unexpected("a number"))
-                    }
-                }
-            }
-            Some(Token::Int(v)) => {
-                self.at += 1;
-                Ok(Operand::Int(i128::from(v)))
-            }
-            Some(Token::Float(bits, _)) => {
-                self.at += 1;
-                Ok(Operand::Float(bits))
             }
             Some(Token::Word(name)) => {
                 self.at += 1;
@@ -179,17 +169,32 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// A number, or `-%r1` as video instructions have it.
+    fn constant_operand(&mut self) -> Result<Operand<'a>, Error> {
+        if let (Some(Token::Punct(b'-')), Some(Token::Word(name))) = (self.peek(), self.peek_at(1))
+            && name != "WARP_SZ"
+        {
+            self.at += 1;
+            return Ok(Operand::Negated(Box::new(self.single(0)?)));
+        }
+        Ok(match self.constant("an operand")? {
+            Constant::Signed(v) => Operand::Int(i128::from(v)),
+            Constant::Unsigned(v) => Operand::Int(i128::from(v)),
+            Constant::Float(v) => Operand::Float(v.to_bits()),
+        })
+    }
+
     fn address(&mut self, depth: u32) -> Result<Operand<'a>, Error> {
         let (base, offset) = match self.peek() {
+            _ if self.is_constant() => {
+                let at = self.position();
+                let value = self.constant_int("an address")?;
+                let value = i64::try_from(value).or_else(|_| u64::try_from(value).map(|v| v as i64));
+                (None, value.map_err(|_| Error::syntax(at, "an address is out of range"))?)
+            }
             Some(Token::Word(name)) => {
                 self.at += 1;
                 (Some(name), self.offset()?)
-            }
-            Some(Token::Int(_) | Token::Punct(b'-')) => {
-                let at = self.position();
-                let value = self.int("an address")?;
-                let value = i64::try_from(value).or_else(|_| u64::try_from(value).map(|v| v as i64));
-                (None, value.map_err(|_| Error::syntax(at, "an address is out of range"))?)
             }
             _ => return Err(self.unexpected("an address: a register, a variable or a number")),
         };

@@ -102,12 +102,11 @@ impl Launch<'_> {
         }
         for (v, index) in code.globals.iter().zip(globals.iter()) {
             let mut bytes = v.bytes.clone();
-            for (at, width, of) in &v.addresses {
-                let at = *at as usize;
-                let target = memory.allocations[globals[*of as usize]].start;
-                let value = bytes[at..at + *width as usize].iter().rev().fold(0_u64, |v, b| v << 8 | u64::from(*b));
-                let value = value.wrapping_add(target).to_le_bytes();
-                bytes[at..at + *width as usize].copy_from_slice(&value[..*width as usize]);
+            for address in &v.addresses {
+                let target = memory.allocations[globals[address.of as usize]].start;
+                let value = address.value(target).to_le_bytes();
+                let room = bytes.get_mut(address.at as usize..(address.at + address.bytes) as usize);
+                room.into_iter().for_each(|room| room.copy_from_slice(&value[..room.len()]));
             }
             // Variables without a value are zeros.
             memory.fill(*index, &bytes, true);

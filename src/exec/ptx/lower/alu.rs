@@ -108,6 +108,7 @@ impl<'a> Lower<'a, '_> {
                 && operands.len() == from.len()
                 && operands.iter().zip(from).all(|(r, c)| self.class_of(*r) == *c)
         };
+        let name = &self.code.names[self.opcode as usize];
         let info = LaneInfo {
             row: row.filter(fits),
             f,
@@ -117,10 +118,11 @@ impl<'a> Lower<'a, '_> {
             b: class(1),
             c: class(2),
             bits: self.bits_of(d),
-            moves: match self.code.names[self.opcode as usize].split('.').next() {
+            moves: match name.split('.').next() {
                 Some("prmt" | "shf" | "bfi") => 2,
                 Some("bfe" | "shr" | "shl" | "mov") => 1,
-                Some("cvt") if !self.code.names[self.opcode as usize].contains(['f', 'e']) => 1,
+                // What saturates does not only move bits.
+                Some("cvt") if !name.contains(['f', 'e']) && !name.contains("sat") => 1,
                 _ => 0,
             },
         };

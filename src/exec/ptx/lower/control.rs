@@ -69,17 +69,21 @@ impl<'a> Lower<'a, '_> {
         let Some((Operand::Name(name, None), rest)) = operands.split_first() else {
             return Err(self.malformed(i, "the name of a function"));
         };
-        let args: &[Operand<'a>] = match rest.first() {
-            Some(Operand::List(list)) => list,
-            None => &[],
-            _ => return Err(self.malformed(i, "a list of arguments")),
+        let (args, rest): (&[Operand<'a>], _) = match rest.split_first() {
+            Some((Operand::List(list), rest)) => (list, rest),
+            _ => (&[], rest),
         };
-        if rest.len() > 1 || self.find(name).is_some() || self.is_register(name) {
-            return Err(Error::unsupported(i.at, "a call through a pointer is not run here").found(clip(name)));
-        }
-        let Some(index) = self.functions.get(name).copied() else {
+        let pointer = match self.meaning(name, None) {
+            Ok(Meaning::Register(register)) => Some(register),
+            _ => None,
+        };
+        let index = self.functions.get(name).copied();
+        if pointer.is_none() && index.is_none() {
             return Err(Error::name(i.at, "a function is declared nowhere").found(clip(name)));
         };
+        if pointer.is_none() && !rest.is_empty() {
+            return Err(self.malformed(i, "results, the name of a function, and arguments"));
+        }
         // A guarded call goes around what stands in its place.
         let around = (self.guard != NONE).then(|| format!("call{}\0around", self.code.insts.len()));
         if let Some(label) = &around {
@@ -88,10 +92,10 @@ impl<'a> Lower<'a, '_> {
             self.guard = NONE;
         }
         let module = self.module;
-        if module.functions[index].body.is_some() {
-            self.inline(i, index, results, args)?;
-        } else {
-            self.system_call(i, name, results, args)?;
+        match (pointer, index) {
+            (Some(pointer), _) => self.indirect(i, pointer, results, args, rest)?,
+            (None, Some(index)) if module.functions[index].body.is_some() => self.inline(i, index, results, args)?,
+            _ => self.system_call(i, name, results, args)?,
         }
         if let Some(label) = around {
             self.label_here(label);
@@ -99,11 +103,7 @@ impl<'a> Lower<'a, '_> {
         Ok(())
     }
 
-    fn is_register(&self, name: &str) -> bool {
-        matches!(self.meaning(name, None), Ok(Meaning::Register(_)))
-    }
-
-    fn label_here(&mut self, label: String) {
+    pub(super) fn label_here(&mut self, label: String) {
         let scope = self.scopes.last().copied().unwrap_or(0);
         self.labels.insert((scope, label), self.code.insts.len() as u32);
     }
@@ -198,7 +198,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Puts a function's body in place of its call.
-    fn inline(
+    pub(super) fn inline(
         &mut self,
         i: &Instruction<'a>,
         index: usize,

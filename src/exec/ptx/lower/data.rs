@@ -1,26 +1,25 @@
 //! Moves, conversions, selections, comparisons.
 
-use super::alu::{by_integer, class, mods};
+use super::alu::{class, mods};
 use super::operands::{Meaning, is_sink};
 use super::{Lower, Result};
 use crate::exec::ptx::ast::{Instruction, Operand};
-use crate::exec::ptx::code::{Base, Class, Combine, Inst, NONE, Op, SetpInfo};
+use crate::exec::ptx::code::{Base, Class, Inst, Op};
 use crate::exec::ptx::error::ErrorKind;
-use crate::exec::ptx::num::{LaneFn, OWN, convert, float, int};
+use crate::exec::ptx::num::{LaneFn, OWN, convert, int};
 use crate::exec::ptx::row::Row;
 use crate::exec::ptx::types::Ty;
-
-const COMPARISONS: [&str; 14] =
-    ["eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"];
 
 impl<'a> Lower<'a, '_> {
     pub(super) fn data(&mut self, i: &Instruction<'a>) -> Result<()> {
         match i.name {
             "mov" => self.mov(i),
+            "cvt" if i.modifiers.first() == Some(&"pack") => self.cvt_pack(i),
             "cvt" => self.cvt(i),
             "selp" => self.selp(i),
             "slct" => self.slct(i),
-            "setp" | "set" => self.setp(i),
+            "setp" => self.setp(i),
+            "set" => self.set(i),
             _ => self.prmt(i),
         }
     }
@@ -118,7 +117,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// d = a | b << bits, for parts of at most 16 bits.
-    fn join(&mut self, d: u32, a: u32, b: u32, bits: u32) -> Result<()> {
+    pub(super) fn join(&mut self, d: u32, a: u32, b: u32, bits: u32) -> Result<()> {
         let both = self.register(Class::W64, 64)?;
         self.fast(Op::Pack64, both, &[a, b])?;
         let (row, f): (_, LaneFn) = if bits == 16 { (Some(Row::Join16), join16) } else { (None, join8) };
@@ -166,82 +165,6 @@ impl<'a> Lower<'a, '_> {
             from.push(self.source(operand, Ty::B32)?);
         }
         self.lane(int::prmt, mode << OWN, d, &from)
-    }
-
-    fn setp(&mut self, i: &Instruction<'a>) -> Result<()> {
-        let m = mods(i);
-        let is_set = i.name == "set";
-        let (Some(ty), Some(word)) = (m.types.last().copied(), m.words.first()) else {
-            return Err(self.unsupported(i));
-        };
-        let unsigned = ["lo", "ls", "hi", "hs"].iter().position(|n| n == word).map(|n| [2, 3, 4, 5][n]);
-        let cmp = unsigned.or_else(|| COMPARISONS.iter().position(|n| n == word));
-        let cmp = cmp.ok_or_else(|| self.unsupported(i))? as u32;
-        let combine = match m.words.get(1) {
-            None => None,
-            Some(&"and") => Some(Combine::And),
-            Some(&"or") => Some(Combine::Or),
-            Some(&"xor") => Some(Combine::Xor),
-            Some(_) => return Err(self.unsupported(i)),
-        };
-        self.expect_operands(i, if combine.is_some() { 4 } else { 3 })?;
-        if m.words.len() > 2 || (!ty.is_float() && cmp > 5) {
-            return Err(self.unsupported(i));
-        }
-        if matches!(ty, Ty::F16x2 | Ty::Bf16x2) {
-            return Err(self.unsupported(i));
-        }
-        let (a, b) = (self.source(&i.operands[1], ty)?, self.source(&i.operands[2], ty)?);
-        let (c, negate_c) = match combine {
-            None => (NONE, false),
-            Some(_) => self.predicate_operand(&i.operands[3])?,
-        };
-        let f: Option<LaneFn> = match ty {
-            Ty::F32 => Some(float::f32::set),
-            Ty::F16 => Some(float::f16::set),
-            Ty::Bf16 => Some(float::bf16::set),
-            Ty::F64 => Some(float::f64::set),
-            _ => by_integer!(ty, set),
-        };
-        let f = f.ok_or_else(|| self.unsupported(i))?;
-        let op = match ty {
-            Ty::S32 => Op::SetpS32,
-            Ty::U32 | Ty::B32 => Op::SetpU32,
-            Ty::S64 => Op::SetpS64,
-            Ty::U64 | Ty::B64 => Op::SetpU64,
-            Ty::F32 if m.ctl == 0 => Op::SetpF32,
-            _ => Op::SetpLane,
-        };
-        let (d, e) = if is_set {
-            (self.register(Class::Pred, 1)?, NONE)
-        } else {
-            match &i.operands[0] {
-                Operand::Pair(p, q) if is_sink(p) && is_sink(q) => {
-                    return Err(self.malformed(i, "at most one result that is discarded"));
-                }
-                Operand::Pair(p, q) => (self.sink(p, Class::Pred)?, self.sink(q, Class::Pred)?),
-                p => (self.sink(p, Class::Pred)?, NONE),
-            }
-        };
-        let ctl = m.ctl | cmp << OWN;
-        self.code.setps.push(SetpInfo { f, ctl, wide: class(ty) == Class::W64, cmp, combine, negate_c });
-        let x = self.code.setps.len() as u32 - 1;
-        self.emit(Inst { d, e, a, b, c, x, ..Inst::new(op) })?;
-        if !is_set {
-            return Ok(());
-        }
-        // `set` writes all ones, or 1.0.
-        let to = m.types.first().copied().filter(|_| m.types.len() == 2).ok_or_else(|| self.unsupported(i))?;
-        let one = match to {
-            Ty::F32 => 0x3f80_0000,
-            Ty::U32 | Ty::S32 | Ty::B32 => 0xffff_ffff,
-            Ty::F16 => 0x3c00,
-            Ty::Bf16 => 0x3f80,
-            _ => return Err(self.unsupported(i)),
-        };
-        let target = self.destination(&i.operands[0], Class::W32)?;
-        let (one, zero) = (self.constant(one, Base::Zero, false)?, self.constant(0, Base::Zero, false)?);
-        self.fast(Op::Selp32, target, &[one, zero, d])
     }
 
     fn cvt(&mut self, i: &Instruction<'a>) -> Result<()> {

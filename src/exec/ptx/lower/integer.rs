@@ -3,7 +3,7 @@
 use super::alu::{Mods, by_integer, class};
 use super::{Lower, Result};
 use crate::exec::ptx::ast::{Instruction, Operand};
-use crate::exec::ptx::code::{Class, Inst, NONE, Op};
+use crate::exec::ptx::code::{Base, Class, Inst, NONE, Op, SetpInfo};
 use crate::exec::ptx::num::{self, LaneFn, OWN, half2, int};
 use crate::exec::ptx::types::Ty;
 
@@ -139,6 +139,7 @@ impl<'a> Lower<'a, '_> {
                 self.typed(i, int::szext, own << OWN, ty, &[ty, Ty::U32])
             }
             ("lop3", []) => self.lop3(i),
+            ("lop3", ["and" | "or"]) => self.lop3_with_predicate(i, words[0] == "and"),
             ("shf", [direction @ ("l" | "r"), mode @ ("clamp" | "wrap")]) => {
                 let own = u32::from(*direction == "r") | u32::from(*mode == "wrap") << 1;
                 self.typed(i, int::shf, own << OWN, ty, &[Ty::B32, Ty::B32, Ty::U32])
@@ -153,10 +154,12 @@ impl<'a> Lower<'a, '_> {
                 let own = u32::from(a == Ty::S32) | u32::from(b == Ty::S32) << 1 | u32::from(words[0] == "hi") << 2;
                 self.typed(i, int::dp2a, own << OWN, Ty::S32, &[Ty::B32, Ty::B32, Ty::B32])
             }
-            ("mul24" | "mad24", ["lo" | "hi"]) if m.ctl == 0 => {
+            ("mul24" | "mad24", ["lo" | "hi"])
+                if m.ctl == 0 || m.ctl == num::SAT && i.name == "mad24" && words[0] == "hi" && ty == Ty::S32 =>
+            {
                 let own = u32::from(ty == Ty::S32) | u32::from(words[0] == "hi") << 1;
                 let n = if i.name == "mad24" { 3 } else { 2 };
-                self.uniform(i, int::mul24, own << OWN, ty, n)
+                self.uniform(i, int::mul24, m.ctl | own << OWN, ty, n)
             }
             _ => Err(missing(self)),
         }
@@ -197,6 +200,31 @@ impl<'a> Lower<'a, '_> {
         }
         self.emit(Inst { d, a: from[0], b: from[1], c: from[2], x: table, ..Inst::new(Op::Lop3) })?;
         Ok(())
+    }
+
+    /// `lop3.or.b32 d|p, a, b, c, table, q`: the predicate tells whether the result is other than 0, combined with another.
+    fn lop3_with_predicate(&mut self, i: &Instruction<'a>, is_and: bool) -> Result<()> {
+        let [Operand::Pair(d, p), from @ .., Operand::Int(table), q] = &i.operands[..] else {
+            return Err(self.malformed(i, "d|p, three registers, a table and a predicate"));
+        };
+        let [a, b, c] = from else { return Err(self.malformed(i, "d|p, three registers, a table and a predicate")) };
+        let (a, b, c) = (self.source(a, Ty::B32)?, self.source(b, Ty::B32)?, self.source(c, Ty::B32)?);
+        let q = self.pred_value(q)?;
+        let (to, p) = (self.sink(d, Class::W32)?, self.destination(p, Class::Pred)?);
+        let result = self.register(Class::W32, 32)?;
+        self.emit(Inst { d: result, a, b, c, x: *table as u32 & 0xff, ..Inst::new(Op::Lop3) })?;
+        let (zero, is_some) = (self.constant(0, Base::Zero, false)?, self.register(Class::Pred, 1)?);
+        self.compare_integers(Op::SetpU32, int::u32::set, [is_some, NONE], [result, zero], 1)?;
+        self.emit(Inst { d: p, a: is_some, b: q, ..Inst::new(if is_and { Op::PAnd } else { Op::POr }) })?;
+        self.fast(Op::Mov32, to, &[result])
+    }
+
+    /// A comparison by its number, of integers.
+    pub(super) fn compare_integers(&mut self, op: Op, f: LaneFn, d: [u32; 2], from: [u32; 2], cmp: u32) -> Result<()> {
+        let wide = self.class_of(from[0]) == Class::W64;
+        self.code.setps.push(SetpInfo { f, ctl: cmp << OWN, wide, cmp, combine: None, negate_c: false });
+        let x = self.code.setps.len() as u32 - 1;
+        self.emit(Inst { d: d[0], e: d[1], a: from[0], b: from[1], x, ..Inst::new(op) }).map(drop)
     }
 
     /// `add.cc` and its like: the carry is a predicate of its own.

@@ -89,12 +89,13 @@ impl<'a> Lower<'a, '_> {
             "isspacep" => self.isspacep(i),
             "membar" | "fence" => self.fence(i),
             "cp" => self.copy(i),
+            "createpolicy" => self.create_policy(i),
             _ => Err(self.unsupported(i)),
         }
     }
 
     /// The space of an access, where its address names a variable.
-    fn space_of(&self, space: Space, place: Option<Place>, is_store: bool) -> Result<Space> {
+    pub(super) fn space_of(&self, space: Space, place: Option<Place>, is_store: bool) -> Result<Space> {
         let named = match place {
             None => return Ok(space),
             Some(Place::Global(_, s)) => s,
@@ -153,12 +154,8 @@ impl<'a> Lower<'a, '_> {
 
     fn load(&mut self, i: &Instruction<'a>) -> Result<()> {
         let a = access(i);
-        if i.operands.len() != 2 {
-            // A cache policy, which changes no result.
-            let hinted = i.operands.len() == 3 && i.modifiers.contains(&"L2::cache_hint");
-            if !hinted {
-                return Err(self.malformed(i, "a register and an address"));
-            }
+        if self.without_policy(i)?.len() != 2 {
+            return Err(self.malformed(i, "a register and an address"));
         }
         let (address, mut mem, place) = self.mem(i, &a, &i.operands[1])?;
         let elements = self.elements(i, &i.operands[0], a.lanes)?;
@@ -193,8 +190,7 @@ impl<'a> Lower<'a, '_> {
 
     fn store(&mut self, i: &Instruction<'a>) -> Result<()> {
         let a = access(i);
-        let hinted = i.operands.len() == 3 && i.modifiers.contains(&"L2::cache_hint");
-        if i.operands.len() != 2 && !hinted {
+        if self.without_policy(i)?.len() != 2 {
             return Err(self.malformed(i, "an address and a register"));
         }
         let (address, mut mem, _) = self.mem(i, &a, &i.operands[0])?;
@@ -268,8 +264,9 @@ impl<'a> Lower<'a, '_> {
             self.code.communicates = true;
         }
         let count = if op == AtomOp::Cas { 2 } else { 1 };
-        let hint = usize::from(i.modifiers.contains(&"L2::cache_hint"));
-        self.expect_operands(i, at + 1 + count * a.lanes.min(1) as usize + hint)?;
+        if self.without_policy(i)?.len() != at + 1 + count {
+            return Err(self.malformed(i, &format!("{} operands", at + 1 + count)));
+        }
         if a.lanes > 1 && (op == AtomOp::Cas || mem.space != Space::Global) {
             return Err(self.unsupported(i));
         }
@@ -288,18 +285,6 @@ impl<'a> Lower<'a, '_> {
         let x = self.code.atoms.len() as u32 - 1;
         let list = self.list(&registers);
         self.emit(Inst { a: address, list, len: registers.len() as u8, defs, x, ..Inst::new(Op::Atom) })?;
-        Ok(())
-    }
-
-    fn prefetch(&mut self, i: &Instruction<'a>) -> Result<()> {
-        // Its operand is still a name that has to be declared.
-        if let Some(operand @ Operand::Address(..)) = i.operands.first() {
-            self.address(operand)?;
-        }
-        if i.name == "discard" {
-            return Err(self.unsupported(i));
-        }
-        self.emit(Inst::new(Op::Nop))?;
         Ok(())
     }
 
@@ -399,8 +384,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn copy_async(&mut self, i: &Instruction<'a>, cg: bool) -> Result<()> {
-        let hint = usize::from(i.modifiers.contains(&"L2::cache_hint"));
-        let n = i.operands.len() - hint.min(i.operands.len());
+        let n = self.without_policy(i)?.len();
         if !(3..=4).contains(&n) {
             return Err(self.malformed(i, "two addresses, a number of bytes and at most one more"));
         }

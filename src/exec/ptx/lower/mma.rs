@@ -4,6 +4,7 @@ use super::alu::class;
 use super::{Lower, Result};
 use crate::exec::ptx::ast::{Instruction, Operand};
 use crate::exec::ptx::code::{Class, Inst, MatrixInfo, MemInfo, MmaInfo, Op, Order, Scope};
+use crate::exec::ptx::num;
 use crate::exec::ptx::types::{Space, Ty};
 
 impl<'a> Lower<'a, '_> {
@@ -33,10 +34,15 @@ impl<'a> Lower<'a, '_> {
         if words.get(3) == Some(&"m8n8") {
             words.swap(2, 3);
         }
-        let count = match &words[..] {
-            ["sync", "aligned", "m8n8", "x1", "shared" | "shared::cta", "b16"] => 1,
-            ["sync", "aligned", "m8n8", "x2", "shared" | "shared::cta", "b16"] => 2,
-            ["sync", "aligned", "m8n8", "x4", "shared" | "shared::cta", "b16"] => 4,
+        let (number, space) = match &words[..] {
+            ["sync", "aligned", "m8n8", number, "shared" | "shared::cta", "b16"] => (*number, Space::Shared),
+            ["sync", "aligned", "m8n8", number, "b16"] => (*number, Space::Generic),
+            _ => return Err(self.unsupported(i)),
+        };
+        let count = match number {
+            "x1" => 1,
+            "x2" => 2,
+            "x4" => 4,
             _ => return Err(self.unsupported(i)),
         };
         self.expect_operands(i, 2)?;
@@ -57,7 +63,7 @@ impl<'a> Lower<'a, '_> {
             all.iter().map(|operand| self.source(operand, Ty::B32)).collect::<Result<_>>()?
         };
         let mem = MemInfo {
-            space: Space::Shared,
+            space,
             bytes: 16,
             elements: 1,
             signed: false,
@@ -82,6 +88,18 @@ impl<'a> Lower<'a, '_> {
         let saturate = words.contains(&"satfinite");
         let (is_xor, is_and) = (words.contains(&"xor"), words.contains(&"and"));
         words.retain(|w| !matches!(*w, "satfinite" | "xor" | "and" | "popc"));
+        let mut round = num::RN;
+        if let Some(at) = words.iter().position(|w| matches!(*w, "rn" | "rz" | "rm" | "rp")) {
+            round = match words.remove(at) {
+                "rz" => num::RZ,
+                "rm" => num::RM,
+                "rp" => num::RP,
+                _ => num::RN,
+            };
+            if at != 5 || words.last() != Some(&"f64") {
+                return Err(self.unsupported(i));
+            }
+        }
         let ["sync", "aligned", shape, a_layout @ ("row" | "col"), b_layout @ ("row" | "col"), d, a, b, c] = words[..]
         else {
             return Err(self.unsupported(i));
@@ -90,8 +108,20 @@ impl<'a> Lower<'a, '_> {
         let (d, a, b, c) = (ty(self, d)?, ty(self, a)?, ty(self, b)?, ty(self, c)?);
         let numbers: Vec<u32> = shape.split(['m', 'n', 'k']).filter_map(|n| n.parse().ok()).collect();
         let [m, n, k] = numbers[..] else { return Err(self.unsupported(i)) };
-        let info =
-            MmaInfo { m, n, k, d, a, b, c, a_column: a_layout == "col", b_column: b_layout == "col", saturate, is_and };
+        let info = MmaInfo {
+            m,
+            n,
+            k,
+            d,
+            a,
+            b,
+            c,
+            a_column: a_layout == "col",
+            b_column: b_layout == "col",
+            saturate,
+            is_and,
+            round,
+        };
         if !crate::exec::ptx::machine::mma::is_known(&info) || (is_xor || is_and) != (a == Ty::B1) {
             return Err(self.unsupported(i));
         }

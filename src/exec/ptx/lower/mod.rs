@@ -1,9 +1,12 @@
 //! From names to rows of registers: one entry, with every function that it calls in place of the call.
 
 mod alu;
+mod compare;
 mod control;
 mod data;
+mod hints;
 mod hopper;
+mod indirect;
 mod integer;
 mod memory;
 mod mma;
@@ -11,11 +14,14 @@ pub(super) mod operands;
 pub(super) mod regs;
 mod sync;
 pub(super) mod variables;
+mod video;
 pub(super) mod wgmma;
+mod wmma;
+mod wmma_access;
 
 use std::collections::HashMap;
 
-use super::ast::{Function, Instruction, Module, Statement};
+use super::ast::{Function, Instruction, Module, Statement, Variable};
 use super::code::{Base, Class, Code, Constant, Draft, Inst, NONE, Op};
 use super::error::{Error, ErrorKind, Position};
 use super::parse::clip;
@@ -41,6 +47,8 @@ enum Binding {
     },
     Variable(Place),
     Targets(Vec<String>),
+    /// Bytes of the results, and of the parameters, of a call through a pointer.
+    Prototype(Vec<u64>, Vec<u64>),
 }
 
 /// Where a variable lies.
@@ -195,6 +203,7 @@ impl<'a> Lower<'a, '_> {
             }
         }
         self.module_variables()?;
+        let of_module = self.code.shared.len();
         self.parameters(entry)?;
         let Some(body) = &entry.body else {
             return Err(Error::name(entry.at, "the entry is declared, but not defined").found(clip(entry.name)));
@@ -206,7 +215,9 @@ impl<'a> Lower<'a, '_> {
         self.close();
         self.guard = NONE;
         self.emit(Inst::new(Op::Exit))?;
-        self.resolve()
+        self.resolve()?;
+        self.drop_unused(of_module);
+        Ok(())
     }
 
     fn error(&self, kind: ErrorKind, what: impl Into<String>) -> Error {
@@ -312,6 +323,10 @@ impl<'a> Lower<'a, '_> {
                     let targets = targets.iter().map(|t| (*t).to_owned()).collect();
                     self.bind(name, Binding::Targets(targets), *at)?;
                 }
+                Statement::Prototype(name, results, params, at) => {
+                    let bytes = |all: &[Variable<'_>]| all.iter().map(Variable::bytes).collect();
+                    self.bind(name, Binding::Prototype(bytes(results), bytes(params)), *at)?;
+                }
                 Statement::Instruction(i) => self.instruction(i)?,
             }
         }
@@ -388,7 +403,9 @@ impl<'a> Lower<'a, '_> {
                 self.sync(i)
             }
             "ldmatrix" | "stmatrix" | "movmatrix" | "mma" => self.matrix(i),
+            "wmma" => self.wmma(i),
             "mov" | "cvt" | "selp" | "slct" | "set" | "setp" | "prmt" => self.data(i),
+            _ if Self::is_video(i) => self.video(i),
             _ => self.alu(i),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Binding, Lower, Place, Result};
 use crate::exec::ptx::ast::{Instruction, Operand, Value, Variable};
-use crate::exec::ptx::code::{Base, Class, GlobalVariable, Inst, NONE, Op};
+use crate::exec::ptx::code::{Base, Class, GlobalVariable, InitialAddress, Inst, NONE, Op};
 use crate::exec::ptx::error::{Error, ErrorKind};
 use crate::exec::ptx::machine::LOCAL_WINDOW;
 use crate::exec::ptx::num::format::{BF16, F16};
@@ -75,6 +75,8 @@ pub(super) enum Meaning {
     Register(u32),
     Variable(Place),
     Special(u32),
+    /// A function, by its address.
+    Function(u64),
 }
 
 impl<'a> Lower<'a, '_> {
@@ -99,8 +101,11 @@ impl<'a> Lower<'a, '_> {
                 _ => Err(self.error(ErrorKind::Name, "a name is no operand").found(clip(name))),
             };
         }
-        if let Some(register) = self.numbered(name) {
+        if let (Some(register), None) = (self.numbered(name), component) {
             return Ok(Meaning::Register(register));
+        }
+        if let (Some(address), None) = (self.function_address(name), component) {
+            return Ok(Meaning::Function(address));
         }
         let full = match component {
             Some(c) => format!("{name}.{c}"),
@@ -255,6 +260,7 @@ impl<'a> Lower<'a, '_> {
                 Meaning::Register(r) => Ok(r),
                 Meaning::Variable(place) => self.address_of(place, 0, wide, false),
                 Meaning::Special(number) => self.special(number),
+                Meaning::Function(address) => self.constant(address, Base::Zero, wide),
             },
             Operand::Offset(name, offset) => match self.meaning(name, None)? {
                 Meaning::Variable(place) => self.address_of(place, *offset, wide, false),
@@ -266,7 +272,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    fn special(&mut self, number: u32) -> Result<u32> {
+    pub(super) fn special(&mut self, number: u32) -> Result<u32> {
         let wide = is_wide_special(number) == Some(true);
         let register = self.register(if wide { Class::W64 } else { Class::W32 }, if wide { 64 } else { 32 })?;
         let guard = core::mem::replace(&mut self.guard, NONE);
@@ -322,6 +328,36 @@ impl<'a> Lower<'a, '_> {
         if i.operands.len() == n { Ok(()) } else { Err(self.malformed(i, &format!("{n} operands"))) }
     }
 
+    /// What an address adds to, where it lies at a byte of a variable; where it is put is noted.
+    fn initial_address(
+        &self,
+        v: &Variable<'_>,
+        name: &str,
+        offset: i64,
+        byte: Option<u32>,
+        at: u64,
+        into: &mut GlobalVariable,
+    ) -> Result<u64> {
+        let width = v.ty.bytes();
+        if width > 8 || byte.is_none() && width < 4 {
+            return Err(Error::syntax(
+                v.at,
+                "an address does not fit the elements of the variable that it initialises",
+            )
+            .found(format!("{} in elements of {width} B", clip(name)))
+            .required("elements of 4 or 8 B, or a mask that names one byte of the address: 0xff(name)"));
+        }
+        if let Some(function) = self.function_address(name) {
+            return Ok(InitialAddress { at, bytes: width, of: 0, offset, byte }.value(function));
+        }
+        let Some(Binding::Variable(Place::Global(index, Space::Global | Space::Const))) = self.find(name) else {
+            let what = "an initialiser is the address of no variable of global memory, and of no function";
+            return Err(Error::unsupported(v.at, what).found(clip(name)));
+        };
+        into.addresses.push(InitialAddress { at, bytes: width, of: *index, offset, byte });
+        Ok(0)
+    }
+
     /// Puts the values of an initialiser into the variable's bytes.
     pub(super) fn initialise(&self, v: &Variable<'_>, into: &mut GlobalVariable) -> Result<()> {
         let width = v.ty.bytes() as usize;
@@ -339,17 +375,8 @@ impl<'a> Lower<'a, '_> {
                         );
                     }
                 },
-                Value::Address(name, offset, _) => {
-                    let Some(Binding::Variable(Place::Global(index, Space::Global | Space::Const))) = self.find(name)
-                    else {
-                        return Err(Error::unsupported(
-                            v.at,
-                            "an initialiser is the address of no variable of global memory",
-                        )
-                        .found(clip(name)));
-                    };
-                    into.addresses.push((i as u64 * width as u64, width as u64, *index));
-                    *offset as u64
+                Value::Address(name, offset, byte) => {
+                    self.initial_address(v, name, *offset, *byte, i as u64 * width as u64, into)?
                 }
             };
             let at = i * width;

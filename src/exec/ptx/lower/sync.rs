@@ -66,7 +66,10 @@ impl<'a> Lower<'a, '_> {
         let mut negate = false;
         if op == Op::BarRed {
             let Some((p, rest)) = operands.split_last() else { return Err(self.malformed(i, "a predicate")) };
-            (inst.c, negate) = self.predicate_operand(p)?;
+            (inst.c, negate) = match p {
+                Operand::Int(_) => (self.pred_value(p)?, false),
+                _ => self.predicate_operand(p)?,
+            };
             operands = rest;
         }
         let Some(number) = operands.first() else { return Err(self.malformed(i, "the barrier's number")) };
@@ -87,7 +90,7 @@ impl<'a> Lower<'a, '_> {
 
     fn shfl(&mut self, i: &Instruction<'a>) -> Result<()> {
         let mode = match i.modifiers[..] {
-            ["sync", mode, "b32" | "u32" | "s32" | "f32"] => mode,
+            ["sync", mode, "b32" | "u32" | "s32" | "f32"] | [mode, "sync", "b32"] => mode,
             _ => return Err(self.unsupported(i)),
         };
         let mode = match mode {
@@ -122,7 +125,12 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn vote(&mut self, i: &Instruction<'a>) -> Result<()> {
-        let (mode, to) = match i.modifiers[..] {
+        // ptxas takes `vote.ballot.sync`, which CUB writes, as well as `vote.sync.ballot`.
+        let mut words = i.modifiers.clone();
+        if words.get(1) == Some(&"sync") {
+            words.swap(0, 1);
+        }
+        let (mode, to) = match words[..] {
             ["sync", "all", "pred"] => (VoteMode::All, Class::Pred),
             ["sync", "any", "pred"] => (VoteMode::Any, Class::Pred),
             ["sync", "uni", "pred"] => (VoteMode::Uni, Class::Pred),
@@ -138,7 +146,11 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn match_any(&mut self, i: &Instruction<'a>) -> Result<()> {
-        let (all, ty) = match i.modifiers[..] {
+        let mut words = i.modifiers.clone();
+        if words.first() == Some(&"sync") && words.len() > 1 {
+            words.swap(0, 1);
+        }
+        let (all, ty) = match words[..] {
             ["any", "sync", "b32"] => (false, Ty::B32),
             ["any", "sync", "b64"] => (false, Ty::B64),
             ["all", "sync", "b32"] => (true, Ty::B32),

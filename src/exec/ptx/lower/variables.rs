@@ -1,13 +1,46 @@
 //! Variables get their places: of the module, of blocks, of threads, and parameters.
 
+use super::regs::operands;
 use super::{Binding, Lower, Place, Result};
 use crate::exec::ptx::ast::{Function, Variable};
-use crate::exec::ptx::code::{GlobalVariable, ParamInfo, SharedVariable};
+use crate::exec::ptx::code::{Base, GlobalVariable, ParamInfo, SharedVariable};
 use crate::exec::ptx::error::{Error, Position};
 use crate::exec::ptx::parse::clip;
 use crate::exec::ptx::types::Space;
 
 impl<'a> Lower<'a, '_> {
+    /// Drops those of the first variables of shared memory, which are the module's, that the entry does not use, as ptxas does.
+    pub(super) fn drop_unused(&mut self, of_module: usize) {
+        let code = &mut self.code;
+        let mut is_read = vec![false; code.constants.len()];
+        for inst in &mut code.insts {
+            operands(inst, &mut code.list, |register, _| {
+                if let Some(constant) = self.constant_of.get(register) {
+                    is_read[*constant] = true;
+                }
+            });
+        }
+        let mut used = vec![false; code.shared.len()];
+        used[of_module..].fill(true);
+        for (constant, _) in code.constants.iter().zip(&is_read).filter(|(_, is_read)| **is_read) {
+            if let Base::Shared(i) | Base::SharedGeneric(i) = constant.base {
+                used[i as usize] = true;
+            }
+        }
+        let mut left = 0;
+        let number: Vec<u32> = used.iter().map(|used| (left, left += u32::from(*used)).0).collect();
+        for constant in &mut code.constants {
+            match &mut constant.base {
+                Base::Shared(i) | Base::SharedGeneric(i) if used[*i as usize] => *i = number[*i as usize],
+                // Nobody reads it.
+                Base::Shared(_) | Base::SharedGeneric(_) => constant.base = Base::Zero,
+                _ => {}
+            }
+        }
+        let mut used = used.iter();
+        code.shared.retain(|_| used.next() == Some(&true));
+    }
+
     pub(super) fn module_variables(&mut self) -> Result<()> {
         let module = self.module;
         for v in &module.variables {

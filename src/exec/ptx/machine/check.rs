@@ -44,6 +44,7 @@ pub(super) fn guard(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: 
             | Op::AssertFail
             | Op::Vprintf
             | Op::StMatrix
+            | Op::Discard
             | Op::Mbarrier
             | Op::Bulk
             | Op::StAsync
@@ -82,10 +83,11 @@ pub(super) fn propagate(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, 
         | Op::Fence
         | Op::WarpSync
         | Op::Sleep
+        | Op::Converge
         | Op::GridWait => {
             return;
         }
-        Op::Ld | Op::St => {
+        Op::Ld | Op::St | Op::Discard => {
             let mem = &code.mems[inst.x as usize];
             return addresses(g, b, w, inst.a, mem.address64, pc, mask);
         }

@@ -4,7 +4,7 @@ use super::block::Running;
 use super::run::Event;
 use super::vector::Rows;
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, cluster, flight, mbarrier, mbarrier_wait, proxy, st_async, tma, wgmma, wgmma_groups};
+use super::{Grid, cluster, discard, flight, mbarrier, mbarrier_wait, proxy, st_async, tma, wgmma, wgmma_groups};
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
 use crate::exec::ptx::code_async::classes;
 
@@ -34,7 +34,7 @@ pub(super) struct Issue<'a> {
 pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issue<'_>) -> Next {
     let Issue { r, preds, inst, pc, mask } = issue;
     let aligned = match inst.op {
-        Op::Wgmma | Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait | Op::SetMaxRegisters => true,
+        Op::Converge | Op::Wgmma | Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait | Op::SetMaxRegisters => true,
         Op::ClusterArrive | Op::ClusterWait => inst.x & 2 != 0,
         _ => false,
     };
@@ -46,6 +46,8 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issu
         match inst.op {
             Op::Mbarrier => return mbarrier::step(g, b, w, issue),
             Op::Bulk => tma::issue(g, b, w, r, inst, pc, mask),
+            Op::Converge => {}
+            Op::Discard => discard::discard(g, b, w, r, inst, pc, mask),
             Op::StAsync => st_async::issue(g, b, w, r, inst, pc, mask),
             Op::BulkCommit => tma::commit(g, b, w, mask),
             Op::BulkWait => tma::wait(g, b, w, inst, pc, mask),

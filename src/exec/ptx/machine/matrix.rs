@@ -6,8 +6,8 @@ use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Warp};
 use super::word::Access;
 use super::{Grid, origin, race};
+use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Class, Inst, MatrixInfo};
-use crate::exec::ptx::types::Space;
 
 /// The rows of 16 bytes that the matrices of `ldmatrix` and `stmatrix` lie in: lane 8 m + i has the address of row i of matrix m.
 fn matrix_rows(
@@ -22,9 +22,10 @@ fn matrix_rows(
     let mut rows = [None; 32];
     for (l, row) in (0..info.count * 8).zip(&mut rows) {
         let address = at[l as usize];
-        match locate(g, w, Space::Shared, address, l, 16, write) {
+        match locate(g, w, info.mem.space, address, l, 16, write) {
             Ok(Place::Shared(place)) => *row = Some(place),
-            Ok(_) => {}
+            // A generic address has to be one of shared memory.
+            Ok(_) => fault(g, b, w, FindingKind::OutOfBounds, pc, l, address, &info.mem, write),
             Err(kind) => fault(g, b, w, kind, pc, l, address, &info.mem, write),
         }
     }

@@ -8,6 +8,7 @@ use super::tensor::{Product, Registers};
 use super::vector::{Rows, store};
 use super::{Grid, tensor};
 use crate::exec::ptx::code::{Inst, MmaInfo};
+use crate::exec::ptx::num::float;
 use crate::exec::ptx::types::Ty;
 
 /// Whether the shape exists with these types.
@@ -151,7 +152,8 @@ fn multiply(info: &MmaInfo, a: &[u64], b: &[u64], c: &mut [u64]) {
                 for j in 0..n {
                     let mut sum = f64::from_bits(c[i * n + j]);
                     for x in 0..k {
-                        sum = f64::from_bits(a[i * k + x]).mul_add(f64::from_bits(b[x * n + j]), sum);
+                        let fma = float::f64::fma(a[i * k + x], b[x * n + j], sum.to_bits(), info.round);
+                        sum = f64::from_bits(fma);
                     }
                     c[i * n + j] = if sum.is_nan() { 0xfff8_0000_0000_0000 } else { sum.to_bits() };
                 }

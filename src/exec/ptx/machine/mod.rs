@@ -14,6 +14,7 @@ mod check;
 mod cluster;
 mod copies;
 mod defined;
+mod discard;
 mod flight;
 mod hopper;
 mod lanes;

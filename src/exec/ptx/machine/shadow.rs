@@ -256,8 +256,9 @@ pub(in super::super) fn sides(code: &Code) -> Vec<Sides> {
             | Op::Fence
             | Op::WarpSync
             | Op::Sleep
+            | Op::Converge
             | Op::GridWait => [never; 5],
-            Op::Ld | Op::St | Op::Atom | Op::LdMatrix | Op::StMatrix | Op::Brx => {
+            Op::Ld | Op::St | Op::Discard | Op::Atom | Op::LdMatrix | Op::StMatrix | Op::Brx => {
                 [row(inst.a), never, never, never, never]
             }
             Op::CpAsync => [row(inst.a), row(inst.b), never, never, never],

@@ -354,7 +354,13 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                 leave!(Event::Exit);
             }
             Op::Trap => {
-                report::simple(g, b, w, Rule::NoTrap, pc, mask, String::new());
+                let detail = if inst.x == 0 {
+                    ""
+                } else {
+                    "the pointer is the address of no function that fits the call, or of one that is being called: \
+                     recursion is not run here"
+                };
+                report::simple(g, b, w, Rule::NoTrap, pc, mask, detail.to_owned());
                 b.stopped = true;
                 leave!(Event::Stop);
             }

@@ -15,6 +15,13 @@ macro_rules! packed {
             $(pub(in super::super::super) fn $op(a: u64, b: u64, c: u64, ctl: u32) -> u64 {
                 super::each(super::$one::$op, a, b, c, ctl)
             })*
+            /// A comparison of the low halves, and of the high ones.
+            pub(in super::super::super) fn set_low(a: u64, b: u64, c: u64, ctl: u32) -> u64 {
+                super::$one::set(a & 0xffff, b & 0xffff, c, ctl)
+            }
+            pub(in super::super::super) fn set_high(a: u64, b: u64, c: u64, ctl: u32) -> u64 {
+                super::$one::set(a >> 16 & 0xffff, b >> 16 & 0xffff, c, ctl)
+            }
         }
     )*};
 }

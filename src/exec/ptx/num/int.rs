@@ -261,5 +261,8 @@ pub(in super::super) fn mul24(a: u64, b: u64, c: u64, ctl: u32) -> u64 {
     let cut = |v: u64| if signed { i64::from((v as i32) << 8 >> 8) } else { (v & 0xff_ffff) as i64 };
     let product = cut(a) * cut(b);
     let product = if high { product >> 16 } else { product };
+    if ctl & SAT != 0 {
+        return u64::from((product as i32).saturating_add(c as i32) as u32);
+    }
     u64::from((product as u32).wrapping_add(c as u32))
 }

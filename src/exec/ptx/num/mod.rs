@@ -9,6 +9,7 @@ pub(super) mod float;
 pub(super) mod format;
 pub(super) mod half2;
 pub(super) mod int;
+pub(super) mod parts;
 pub(super) mod video;
 pub(super) mod wide;
 

@@ -74,7 +74,8 @@ pub(super) fn shape(code: &Draft, inst: &Inst) -> Option<Shape> {
         | Op::WgmmaWait
         | Op::ClusterArrive
         | Op::ClusterWait
-        | Op::SetMaxRegisters => fields(No, No, [No; 3]),
+        | Op::SetMaxRegisters
+        | Op::Converge => fields(No, No, [No; 3]),
         Op::Brx | Op::WarpSync => fields(No, No, [Must(W32), No, No]),
         Op::Mov32 | Op::Not32 | Op::MovMatrix => one(W32, W32),
         Op::Add32
@@ -134,6 +135,7 @@ pub(super) fn shape(code: &Draft, inst: &Inst) -> Option<Shape> {
             let address = if inst.op == Op::Ld { Must(wide(mem.address64)) } else { No };
             listed([address, No, No], mem.elements, &[(mem.elements, wide(mem.wide))])
         }
+        Op::Discard => fields(No, No, [Must(wide(code.mems.get(x)?.address64)), No, No]),
         Op::St => {
             let mem = code.mems.get(x)?;
             listed([Must(wide(mem.address64)), No, No], 0, &[(mem.elements, wide(mem.wide))])

@@ -1,7 +1,7 @@
 //! What stands in the tables of an entry: only what the machine can do.
 
 use super::{Error, Kind, defect};
-use crate::exec::ptx::code::{Base, Class, Draft, Inst, LaneInfo, MemInfo, Op};
+use crate::exec::ptx::code::{Base, Class, Draft, InitialAddress, Inst, LaneInfo, MemInfo, Op};
 use crate::exec::ptx::code_async::{BulkInfo, BulkWay, WgmmaInfo};
 use crate::exec::ptx::lower::wgmma::depth;
 use crate::exec::ptx::machine::mma;
@@ -23,6 +23,7 @@ pub(super) fn has_sound_entry(code: &Draft, inst: &Inst) -> bool {
         Op::Lane => code.lanes.get(x).is_some_and(is_sound_lane),
         Op::Ld => code.mems.get(x).is_some_and(|mem| is_sound(mem) && mem.bits >= 8 * mem.bytes),
         Op::St => code.mems.get(x).is_some_and(is_sound),
+        Op::Discard => code.mems.get(x).is_some_and(|mem| (mem.bytes, mem.elements) == (128, 1)),
         Op::LdParam => {
             code.mems.get(x).is_some_and(|mem| is_sound(mem) && mem.bits >= 8 * mem.bytes && lies(code, mem))
         }
@@ -111,8 +112,9 @@ pub(super) fn prove(code: &Draft, kinds: &[Kind], first_constant: u32) -> Result
     if !code.globals.iter().all(|v| is_align(v.align)) || !code.shared.iter().all(|v| is_align(v.align)) {
         return fails("the alignment of a variable", "a power of two of at most 2^20");
     }
-    let is_address = |bytes: usize, &(at, width, of): &(u64, u64, u32)| {
-        at.checked_add(width).is_some_and(|end| end <= bytes as u64) && width <= 8 && (of as usize) < code.globals.len()
+    let is_address = |bytes: usize, a: &InitialAddress| {
+        let fits = a.at.checked_add(a.bytes).is_some_and(|end| end <= bytes as u64);
+        fits && a.bytes <= 8 && a.byte.is_none_or(|byte| byte < 8) && (a.of as usize) < code.globals.len()
     };
     if !code.globals.iter().all(|v| v.addresses.iter().all(|a| is_address(v.bytes.len(), a))) {
         return fails("the address of a variable, outside of the variable that holds it", "a place inside");
