@@ -2,6 +2,7 @@
 //! named; what is right is silent; what is malformed or not run here is refused with its line.
 #![cfg(feature = "ptx")]
 
+mod accepted;
 mod bench;
 mod clusters;
 mod covered;
