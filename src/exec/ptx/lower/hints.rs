@@ -72,7 +72,7 @@ impl<'a> Lower<'a, '_> {
             | ("discard", ["global", "L2"] | ["L2"]) => true,
             _ => return Err(self.unsupported(i)),
         };
-        match (of_line, &i.operands[1..]) {
+        match (of_line, i.operands.get(1..).unwrap_or_default()) {
             (false, []) => {}
             (true, [Operand::Int(bytes)]) if *bytes == i128::from(LINE) => {}
             (false, _) => return Err(self.malformed(i, "an address")),
