@@ -7,7 +7,7 @@ use super::mix;
 use super::shapes::{KINDS, WORDS, shapes};
 use crate::variables;
 
-/// Programs of each shape, where it is not said how many in all.
+/// Programs of each shape that the suite runs; `CUTEMPLATE_FUZZ_PROGRAMS` sets how many in all, for a longer run.
 const PROGRAMS: u64 = 11;
 
 const HEAD: &str = ".version 8.6
