@@ -95,6 +95,7 @@ impl<'a> Lower<'a, '_> {
             offset,
             order: Order::Weak,
             scope: Scope::Cta,
+            nc: false,
         });
         let x = self.code.mems.len() as u32 - 1;
         self.emit(Inst { a, x, ..Inst::new(Op::Discard) }).map(drop)

@@ -104,6 +104,7 @@ impl<'a> Lower<'a, '_> {
             offset: access.offset.wrapping_add(i64::from(elements * access.of.ty.bits() / 8)),
             order: Order::Weak,
             scope: Scope::Cta,
+            nc: false,
         };
         self.code.mems.push(mem);
         let x = self.code.mems.len() as u32 - 1;
