@@ -17,6 +17,9 @@ pub struct Report {
     pub printed: String,
     /// Blocks of all entries that ran to their end.
     pub finished_blocks: u64,
+    /// Blocks that were to run, of the entries that were launched; 0 where that is not known. A launch ends early where a block cannot
+    /// go on, and where many blocks go wrong: those that are left would say the same.
+    pub blocks: u64,
     /// Instructions executed, one for all lanes of a warp; 0 where C++ was run, as the rest.
     pub instructions: u64,
     /// Lanes that were active in them.
@@ -28,6 +31,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Blocks that did not run to their end.
+    pub fn unfinished(&self) -> u64 {
+        self.blocks.saturating_sub(self.finished_blocks)
+    }
+
     /// Whether nothing was found but what is allowed.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty() && self.dropped == 0
@@ -48,6 +56,10 @@ impl fmt::Display for Report {
                 writeln!(f)?;
             }
             write!(f, "{finding}")?;
+        }
+        let left = self.unfinished();
+        if left > 0 {
+            write!(f, "\n{left} of {} blocks did not run to their end", self.blocks)?;
         }
         if self.dropped > 0 {
             write!(f, "\n... and {} more findings", self.dropped)?;

@@ -8,6 +8,7 @@ use crate::defects::{COPY, EXCHANGE, handover, launch, run, text};
 use crate::hopper::{Case, case};
 use crate::tma::{LOAD, STORE, store};
 use crate::tracked::COPIES;
+use crate::wgmma::{filled, ones};
 
 /// The rules that a launch breaks, in all modes.
 fn broken(body: &str, blocks: u32, threads: u32) -> Vec<Rule> {
@@ -70,6 +71,22 @@ fn defects_of_asynchronous_work_break_the_rule_that_fits() {
 }
 
 #[test]
+fn defects_of_products_break_the_rule_that_fits() {
+    let case = filled(8, &ones());
+    let (fence, wait) = ("fence.proxy.async.shared::cta;", "wgmma.wait_group.sync.aligned 0;");
+    breaks(&case.with(fence, ""), Rule::ProxyFence);
+    // A fence before the barrier and none at all: the writes and the barrier are where they were.
+    breaks(&case.with(fence, "").with("bar.sync 0;", ""), Rule::WriteBeforeAsync);
+    breaks(&case.with("wgmma.fence.sync.aligned;", ""), Rule::ProductFence);
+    breaks(&case.with(wait, ""), Rule::ProductRegisters);
+    breaks(&case.with(wait, "wgmma.wait_group.sync.aligned 1;"), Rule::ProductRegisters);
+    breaks(&case.with(wait, &format!("st.shared.u32 [%r5], 0;\n{wait}")), Rule::ProductWait);
+    let (report, _) =
+        case.with(wait, &format!("st.shared.u32 [%r5], 0;\n{wait}")).run(Modes { races: true, ..Modes::PLAIN }, 0);
+    assert!(report.to_string().contains("has a product in flight that reads it"), "{report}");
+}
+
+#[test]
 fn defects_of_clusters_break_the_rule_that_fits() {
     let last = "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;";
     let case = peers(PEERS);
@@ -95,7 +112,7 @@ fn copies_of_one_cause_are_one_finding() {
                  add.u32 %r8, %r8, 1;\nsetp.lt.u32 %p1, %r8, {n};\n@%p1 bra AGAIN;"
             ),
         ];
-        for (text, blocks) in texts.iter().flat_map(|text| [(text, 1), (text, n)]) {
+        for (text, blocks) in texts.iter().flat_map(|text| [(text, 1), (text, n.min(50))]) {
             // With a line of the source, and without.
             for text in [text.clone(), format!(".loc 1 0 0\n{text}")] {
                 let (report, _) = launch(&text, blocks, 64, races);
@@ -203,4 +220,38 @@ fn uninitialised_values_name_what_read_them() {
     assert_eq!(origin.target.to_string(), "byte 0 of out[1024 B]");
     // A register has no origin.
     assert_eq!(launch("st.global.u32 [%d4], %r9;", 1, 32, init).0.findings[0].origin, None);
+}
+
+/// What goes wrong in each block ends the launch, and it does not matter how many threads of the host run it.
+#[test]
+fn launches_that_go_wrong_everywhere_end_early() {
+    let module =
+        Module::parse(text("st.global.u32 [%d4+1024], %r1;\nadd.u64 %d4, %d1, 4096;\nld.global.u32 %r6, [%d4];"))
+            .expect("PTX");
+    let of = |module: &Module, workers: usize| {
+        let mut out = vec![0_u8; 1024];
+        let launch = module.launch("k").expect("an entry").grid(&[1_000_000]).block(&[32]).output("out", &mut out);
+        launch.input("in", &[0; 1024]).workers(workers).run().expect("it runs")
+    };
+    let one = of(&module, 1);
+    assert_eq!((one.findings.len(), one.findings[0].blocks, one.findings[0].count), (1, 64, 64 * 64), "{one}");
+    assert_eq!((one.finished_blocks, one.unfinished()), (64, 1_000_000 - 64));
+    for workers in [2, 3, 8] {
+        assert_eq!(of(&module, workers), one);
+    }
+    // A block that cannot go on ends the launch; those before it run.
+    let text =
+        text("setp.eq.u32 %p1, %r2, 50;\n@%p1 trap;\nsetp.gt.u32 %p1, %r2, 20;\n@%p1 st.global.u32 [%d4+1024], %r1;");
+    let module = Module::parse(text).expect("PTX");
+    let one = of(&module, 1);
+    assert_eq!((one.findings.len(), one.finished_blocks), (2, 50), "{one}");
+    for workers in [2, 3, 8] {
+        assert_eq!(of(&module, workers), one);
+    }
+    // A loop that goes wrong each time.
+    let (report, _) = launch("LOOP:\nst.global.u32 [%d4+1024], %r1;\nbra LOOP;", 1, 32, Modes::PLAIN);
+    assert!(
+        report.findings.iter().any(|f| f.rule == Rule::InBounds) && report.findings[0].count < 2_000_000,
+        "{report}"
+    );
 }

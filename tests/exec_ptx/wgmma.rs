@@ -267,7 +267,7 @@ fn matrices_lie_as_their_descriptors_say() {
 }
 
 /// The warps of one warpgroup fill two matrices, and multiply them.
-fn filled(n: u32, fill: &str) -> Case {
+pub(crate) fn filled(n: u32, fill: &str) -> Case {
     let d: Vec<String> = (0..n / 2).map(|i| format!("%f{i}")).collect();
     let zero: String = (0..n / 2).map(|i| format!("mov.f32 %f{i}, 0f00000000;\n")).collect();
     let out: String = (0..n / 2).map(|i| format!("st.global.f32 [%d4+{}], %f{i};\n", i * 512)).collect();
@@ -291,7 +291,7 @@ wgmma.wait_group.sync.aligned 0;
 }
 
 /// Ones everywhere: 6144 bytes by 128 threads.
-fn ones() -> String {
+pub(crate) fn ones() -> String {
     (0..12).map(|i| format!("st.shared.u32 [%r5+{}], 0x3c003c00;\n", i * 512)).collect()
 }
 

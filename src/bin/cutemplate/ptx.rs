@@ -115,6 +115,12 @@ fn object(finding: &Finding) -> Value {
             "write": o.write, "in_flight": o.in_flight, "at": o.site.as_ref().map(site),
         })
     });
+    let origin = finding.origin.as_ref().map(|o| {
+        json!({
+            "block": o.who.block, "thread": o.who.thread, "warp": o.who.warp, "lanes": o.who.lanes,
+            "target": o.target.to_string(), "at": site(&o.site),
+        })
+    });
     json!({ "finding": {
         "code": kind.as_str(), "rule": rule.as_str(), "entry": finding.entry,
         "required": rule.required(), "because": rule.because(), "section": rule.section(), "help": rule.help(),
@@ -123,7 +129,8 @@ fn object(finding: &Finding) -> Value {
         "block": who.map(|w| w.block), "thread": who.map(|w| w.thread),
         "warp": who.map(|w| w.warp), "lanes": who.map(|w| w.lanes),
         "at": finding.site.as_ref().map(site), "target": finding.target.as_ref().map(ToString::to_string),
-        "bytes": finding.bytes, "write": finding.write, "other": other, "detail": finding.detail,
+        "bytes": finding.bytes, "write": finding.write, "other": other,
+        "origin": origin, "detail": finding.detail,
     } })
 }
 
@@ -142,6 +149,9 @@ pub(crate) fn tell(report: &Report, out: &Output) {
     for finding in &report.findings {
         out.text(finding);
         out.object(object(finding));
+    }
+    if report.unfinished() > 0 {
+        out.text(format_args!("{} of {} blocks did not run to their end", report.unfinished(), report.blocks));
     }
     if report.dropped > 0 {
         out.text(format_args!("... and {} more findings", report.dropped));

@@ -137,7 +137,7 @@ impl Finding {
         text.push_str(&at(&self.site));
         if let Some(other) = &self.other {
             let verb = match (other.write, other.in_flight) {
-                (_, true) => "has a copy on its way there",
+                (_, true) => other.in_words(),
                 (true, _) => "wrote it before",
                 (false, _) => "read it before",
             };

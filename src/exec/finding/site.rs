@@ -178,7 +178,7 @@ pub struct Other {
     pub who: Who,
     /// Whether it wrote.
     pub write: bool,
-    /// Whether it was an asynchronous copy that nobody had waited for.
+    /// Whether it was a copy, a store or a product in flight, which nobody had waited for.
     pub in_flight: bool,
     /// Where.
     pub site: Option<Site>,
@@ -196,6 +196,18 @@ pub struct Origin {
 }
 
 impl Other {
+    /// What it is, where it was still in flight.
+    pub(super) fn in_words(&self) -> &'static str {
+        let opcode = self.site.as_ref().map_or("", |site| site.opcode.as_str());
+        let is = |what: &str| opcode.starts_with(what);
+        match self.write {
+            false if is("wgmma") => "has a product in flight that reads it",
+            false => "has a copy in flight that reads it",
+            true if is("st.async") || is("red.async") => "has a store in flight to it",
+            true => "has a copy in flight to it",
+        }
+    }
+
     /// The line of the source, where it is known.
     pub fn line(&self) -> Option<&SourceLine> {
         line(&self.site)

@@ -412,6 +412,7 @@ impl<'a> Launch<'a> {
             actors: std::sync::atomic::AtomicU32::new(BEFORE + 1),
         };
         let done = run_blocks(&grid);
+        let blocks = grid.clusters() * u64::from(grid.ranks());
         drop(grid);
         for (buffer, allocation) in self.buffers.iter_mut().zip(&buffers) {
             if let Data::Write(bytes) = &mut buffer.data {
@@ -434,6 +435,7 @@ impl<'a> Launch<'a> {
             dropped: done.dropped,
             printed: done.printed,
             finished_blocks: done.finished,
+            blocks,
             instructions: done.instructions,
             lane_instructions: done.lane_instructions,
             paths: paths.collect(),

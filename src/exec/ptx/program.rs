@@ -193,6 +193,7 @@ fn join(all: &mut Report, more: Report) {
     all.allowed.extend(more.allowed);
     all.printed.push_str(&more.printed);
     all.finished_blocks += more.finished_blocks;
+    all.blocks += more.blocks;
     all.instructions += more.instructions;
     all.lane_instructions += more.lane_instructions;
     all.paths.extend(more.paths);

@@ -1,8 +1,9 @@
 //! Blocks: their warps take turns, in an order that the seed decides; blocks run on all cores, or in turns where they may see
 //! each other.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use smallvec::SmallVec;
 
@@ -21,6 +22,8 @@ use crate::exec::{Finding, Rule, Stages};
 const TURN: u64 = 20_000;
 /// Warp instructions between two looks at whether another block has stopped the launch.
 const SLICE: u64 = 1 << 20;
+/// Blocks with findings after which a launch ends.
+const ENOUGH: usize = 64;
 /// Bytes of the stack of a thread that runs blocks: what it calls takes 300 KB where the compiler does not optimise.
 const STACK: usize = 4 << 20;
 /// Bytes of registers that blocks in turns may take.
@@ -251,6 +254,7 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64, purse: &mut P
                 stuck(g, r, Rule::End);
                 return false;
             }
+            r.block.stopped |= r.block.findings.is_enough();
             flight::after_turn(g, r);
             flight::watch(r);
         }
@@ -287,13 +291,18 @@ struct Ended {
 struct Shared {
     next: AtomicU64,
     budget: Budget,
-    stop: AtomicBool,
+    /// Blocks after this one are not run, and where they were, do not count: so that it does not matter who was faster.
+    last: AtomicU64,
+    /// Blocks with findings.
+    found: Mutex<BTreeSet<u64>>,
     done: Mutex<Vec<Ended>>,
     profile: Mutex<Vec<Count>>,
 }
 
 /// Keeps what a block did; the next may have its memory.
-fn retire(shared: &Shared, mut r: Running) -> Running {
+fn retire(g: &Grid<'_>, shared: &Shared, mut r: Running) -> Running {
+    // What is allowed is no reason to end.
+    let is_strict = g.allow.is_empty();
     let b = &mut r.block;
     let ended = Ended {
         number: b.number,
@@ -312,7 +321,15 @@ fn retire(shared: &Shared, mut r: Running) -> Running {
         }
     }
     if b.stopped {
-        shared.stop.store(true, Relaxed);
+        shared.last.fetch_min(b.number, Relaxed);
+    }
+    if is_strict && !ended.findings.is_empty() {
+        let mut found = shared.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        found.insert(b.number);
+        // Where each block goes wrong, the first of them say all that there is to say.
+        if let Some(last) = found.iter().nth(ENOUGH - 1) {
+            shared.last.fetch_min(*last, Relaxed);
+        }
     }
     shared.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(ended);
     r
@@ -324,21 +341,20 @@ fn worker(g: &Grid<'_>, shared: &Shared) {
     let mut purse = Purse::new(&shared.budget);
     loop {
         let number = shared.next.fetch_add(1, Relaxed);
-        if number >= g.clusters() || shared.stop.load(Relaxed) {
+        if number >= g.clusters() || number > shared.last.load(Relaxed) {
             return;
         }
         let mut r = start(g, number, old.take());
-        let fuel = if r.warps.len() == 1 { SLICE } else { TURN };
         let mut since = 0;
-        while round(g, &mut r, fuel, &mut since, &mut purse) {
+        while round(g, &mut r, TURN, &mut since, &mut purse) {
             if since >= SLICE {
                 since = 0;
-                if shared.stop.load(Relaxed) {
+                if number > shared.last.load(Relaxed) {
                     break;
                 }
             }
         }
-        old = Some(retire(shared, r));
+        old = Some(retire(g, shared, r));
     }
 }
 
@@ -363,15 +379,14 @@ fn in_turns(g: &Grid<'_>, shared: &Shared) {
         let i = random.below(resident.len());
         let goes_on = round(g, &mut resident[i], TURN / 4, &mut 0, &mut purse);
         if !goes_on || resident[i].block.stopped {
-            let r = retire(shared, resident.swap_remove(i));
-            if r.block.stopped {
+            old = Some(retire(g, shared, resident.swap_remove(i)));
+            if shared.last.load(Relaxed) != u64::MAX {
                 break;
             }
-            old = Some(r);
         }
     }
     for r in resident {
-        retire(shared, r);
+        retire(g, shared, r);
     }
 }
 
@@ -382,7 +397,8 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
     let shared = Shared {
         next: AtomicU64::new(0),
         budget: Budget::new(g.budget, if one { 1 } else { workers }),
-        stop: AtomicBool::new(false),
+        last: AtomicU64::new(u64::MAX),
+        found: Mutex::new(BTreeSet::new()),
         done: Mutex::new(Vec::new()),
         profile: Mutex::new(vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }]),
     };
@@ -402,6 +418,10 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
     }
     let mut done = shared.done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     done.sort_by_key(|ended| ended.number);
+    if !g.code.communicates {
+        let last = shared.last.load(Relaxed);
+        done.retain(|ended| ended.number <= last);
+    }
     let profile = shared.profile.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut outcome = Outcome { profile, ..Outcome::default() };
     let mut all = Findings::default();

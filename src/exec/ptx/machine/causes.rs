@@ -14,6 +14,8 @@ use crate::exec::{Finding, FindingKind, Rule, SourceLine, Who};
 /// Causes that a block keeps, and those that it keeps where the launch allows some.
 const MOST: usize = 256;
 const MOST_WITH_ALLOWED: usize = 4096;
+/// How often a block meets causes before it is stopped.
+const ENOUGH: u64 = 1 << 18;
 /// Places of a cause that are told apart.
 const MOST_PLACES: usize = 1024;
 /// Places of a cause that are named beside the first.
@@ -126,6 +128,8 @@ pub(in super::super) struct Findings {
     all: BTreeMap<Cause, Known>,
     /// How often causes were met that are not kept.
     dropped: u64,
+    /// How often causes were met.
+    met: u64,
 }
 
 /// Where and by whom a rule is broken.
@@ -158,8 +162,8 @@ impl Broken {
         let [at, other] = [Some(self.pc), self.other].map(|pc| pc.and_then(|pc| lines.get(pc as usize)));
         let at = match (at, other, self.rule) {
             (None, ..) => [Line::None; 2],
-            // The cause is what read it.
-            (Some(_), Some((other, _)), Rule::Initialised) => [*other, Line::None],
+            // The cause is what read it, or is not waited for.
+            (Some(_), Some((other, _)), Rule::Initialised | Rule::ProductRegisters) => [*other, Line::None],
             // One fence serves all that a copy or product reads.
             (Some((_, at)), Some(_), Rule::ProxyFence | Rule::WriteBeforeAsync) => [*at, Line::None],
             // Which of the two comes first is chance.
@@ -173,6 +177,8 @@ impl Broken {
 impl Findings {
     /// Keeps a finding, or counts it where its cause has one.
     pub(super) fn keep(&mut self, g: &Grid<'_>, broken: &Broken, make: impl FnOnce() -> Finding) {
+        // What is allowed is no reason to stop.
+        self.met += u64::from(g.allow.is_empty());
         let full = self.all.len() >= if g.allow.is_empty() { MOST } else { MOST_WITH_ALLOWED };
         let known = match self.all.entry(broken.cause(g)) {
             Entry::Occupied(known) => {
@@ -200,6 +206,15 @@ impl Findings {
             let other = broken.other.filter(|_| !is_origin).unwrap_or(u32::MAX);
             known.places.insert([broken.pc.min(other), broken.pc.max(other)]);
         }
+    }
+
+    /// Whether causes were met so often that more of the same says nothing.
+    pub(super) fn is_enough(&self) -> bool {
+        self.met > ENOUGH
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 
     /// Joins the findings of blocks that come after these.
@@ -242,7 +257,7 @@ impl Findings {
     /// The findings of a launch, and how often causes were met that are not among them.
     pub(super) fn into_findings(mut self, code: &Code) -> (Vec<Finding>, u64) {
         self.close();
-        self.one_direction();
+        self.one_direction(code);
         self.without_echoes(code);
         let line = |pc: u32| code.places.get(pc as usize).map_or(0, |(at, _)| at.line);
         let finished = self.all.into_values().map(|Known { mut finding, places, .. }| {
@@ -260,7 +275,7 @@ impl Findings {
     }
 
     /// Of two lines one finding: who does not wait for a copy comes before or behind it by chance, and a wait mends both.
-    fn one_direction(&mut self) {
+    fn one_direction(&mut self, code: &Code) {
         let waits = [Rule::CopyCommit, Rule::CopyWait, Rule::CopyArrival, Rule::BulkWait, Rule::ProductWait];
         let by_chance = |rule: Rule| {
             use Rule::{BlockOrder, ClusterOrder, OneWriter, UseBeforeOverwrite, WarpOrder};
@@ -271,12 +286,42 @@ impl Findings {
             let before = if by_chance(cause.rule) { &waits[..] } else { &waits[..later % waits.len()] };
             let twin =
                 before.iter().map(|rule| Cause { rule: *rule, ..cause }).find(|twin| self.all.contains_key(twin));
-            if let Some(twin) = twin
-                && let Some(more) = self.all.remove(&cause)
-                && let Some(known) = self.all.get_mut(&twin)
-            {
-                known.join(more);
+            if let Some(twin) = twin {
+                self.absorb(&twin, &cause);
             }
+        }
+        self.before_async(code);
+    }
+
+    /// What is read before a barrier orders it lacks a fence too, and may be read before it is written. Which of two that nothing
+    /// orders is meant to be the first, the text says.
+    fn before_async(&mut self, code: &Code) {
+        let all: Vec<Cause> = self.all.keys().filter(|cause| cause.rule == Rule::WriteBeforeAsync).copied().collect();
+        for cause in all {
+            let Some(known) = self.all.get(&cause) else { continue };
+            let same = |(other, of): &(&Cause, &Known)| match other.rule {
+                Rule::ProxyFence => other.at == cause.at,
+                Rule::ProductWait | Rule::BulkWait => !of.places.is_disjoint(&known.places),
+                _ => false,
+            };
+            let others: Vec<Cause> = self.all.iter().filter(same).map(|(other, _)| *other).collect();
+            let is_async =
+                |pc: u32| matches!(code.insts.get(pc as usize).map(|inst| inst.op), Some(Op::Wgmma | Op::Bulk));
+            let reads_first = known.places.first().is_some_and(|[first, _]| is_async(*first));
+            let waits = others.iter().find(|other| reads_first && other.rule != Rule::ProxyFence);
+            let into = waits.copied().unwrap_or(cause);
+            for other in others.iter().chain([&cause]).filter(|other| **other != into) {
+                self.absorb(&into, other);
+            }
+        }
+    }
+
+    /// Makes one cause of two.
+    fn absorb(&mut self, cause: &Cause, other: &Cause) {
+        if let Some(more) = self.all.remove(other)
+            && let Some(known) = self.all.get_mut(cause)
+        {
+            known.join(more);
         }
     }
 
@@ -289,6 +334,7 @@ impl Findings {
     /// Drops what follows from another finding, and is mended with it.
     fn without_echoes(&mut self, code: &Code) {
         let racing = self.instructions(|cause| cause.rule.kind() == FindingKind::Race);
+        let products = self.instructions(|cause| cause.rule == Rule::ProductRegisters);
         let uninitialised = self.all.keys().any(|cause| cause.rule == Rule::MbarrierInit);
         // A copy or an arrival that was not made is waited for in vain.
         let not_made = self.instructions(|cause| {
@@ -304,6 +350,7 @@ impl Findings {
             Rule::PeerEnd | Rule::CopyEnd => known.places.iter().any(|[pc, _]| racing.contains(pc)),
             // A wait for what is no barrier does not wait.
             Rule::CopyArrival | Rule::UseBeforeOverwrite => uninitialised,
+            Rule::ProductEnd => known.places.iter().any(|[pc, _]| racing.contains(pc) || products.contains(pc)),
             Rule::Arrival => in_vain,
             // What another thread may not have written yet.
             Rule::Initialised => !known.origins.is_empty() && known.origins.is_subset(&racing),

@@ -68,10 +68,10 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issu
 }
 
 /// Lanes exit: what only they could have waited for has to be over.
-pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32) {
+pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32) {
     tma::exit(g, b, w, mask);
     if mask == w.live {
-        wgmma_groups::exit(g, b, w, pc);
+        wgmma_groups::exit(g, b, w);
     }
 }
 

@@ -347,7 +347,7 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
             }
             Op::Exit => {
                 copies::finish(g, b, w, pc, mask);
-                hopper::exit(g, b, w, pc, mask);
+                hopper::exit(g, b, w, mask);
                 w.live &= !mask;
                 group.mask = all & !mask;
                 pc += 1;

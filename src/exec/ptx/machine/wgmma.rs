@@ -3,6 +3,7 @@
 //! A product is issued, and happens at some moment before its warp has waited for its group; operands are read when it happens.
 
 use super::access::Place;
+use super::causes::Broken;
 use super::flight::{Moment, finding};
 use super::run::is_x86_64_v3;
 use super::vector::Rows;
@@ -10,11 +11,11 @@ use super::warp::{Block, Warp};
 use super::wgmma_groups::Product;
 use super::wgmma_sums::{self, Factors, MOST_N};
 use super::{Grid, origin, race_async, report};
-use crate::exec::Rule;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
 use crate::exec::ptx::code_async::WgmmaInfo;
 use crate::exec::ptx::lower::operands_of;
 use crate::exec::ptx::types::{Space, Ty};
+use crate::exec::{Finding, Rule};
 
 /// A matrix in shared memory, as its descriptor says (PTX ISA, "Matrix Descriptor Format").
 #[derive(Clone, Copy, Debug)]
@@ -215,7 +216,8 @@ pub(super) fn touched(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc
     if let Some(p) = in_flight {
         let by = report::site(g.code, p.pc);
         let detail = format!("a register is touched while {by} works on it: wgmma.wait_group is missing");
-        report::simple(g, b, w, Rule::ProductRegisters, pc, mask, detail);
+        let at = Broken { other: Some(p.pc), ..Broken::by(w, Rule::ProductRegisters, pc, mask) };
+        b.findings.keep(g, &at, || Finding { detail, ..report::broken(g, &at) });
     }
     w.flying.wgmma.unfenced.extend(writes);
 }

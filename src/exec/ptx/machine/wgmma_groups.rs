@@ -123,10 +123,11 @@ pub(super) fn waiting(g: &Grid<'_>, r: &Running, w: &Warp) -> String {
     format!("for group {before} of its warpgroup's products, without {}", missing.join(", "))
 }
 
-pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32) {
-    if !w.flying.wgmma.all.is_empty() {
-        let detail = "it exits before it has waited for its products: wgmma.wait_group is missing".to_owned();
-        report::simple(g, b, w, Rule::ProductEnd, pc, w.live, detail);
+/// A warp exits: its products have to be over.
+pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp) {
+    if let Some(first) = w.flying.wgmma.all.first() {
+        let detail = "its warp exits before it has waited for the product: wgmma.wait_group is missing".to_owned();
+        report::simple(g, b, w, Rule::ProductEnd, first.pc, w.live, detail);
         w.flying.wgmma.all.clear();
     }
 }
