@@ -251,7 +251,7 @@ fn arithmetic(operator: &str, a: Constant, b: Constant, at: Position) -> Result<
         ("*", (Signed(a), Signed(b))) => Signed(a.wrapping_mul(b)),
         ("*", (Float(a), Float(b))) => Float(a * b),
         ("/", (Signed(_), Signed(0)) | (Unsigned(_), Unsigned(0))) => return Err(by_zero(at)),
-        ("/", (Float(_), Float(b))) if b == 0.0 => return Err(by_zero(at)),
+        ("/", (Float(_), Float(0.0))) => return Err(by_zero(at)),
         ("/", (Signed(a), Signed(b))) => Signed(a.wrapping_div(b)),
         ("/", (Float(a), Float(b))) => Float(a / b),
         (operator, (a, b)) => {

@@ -31,7 +31,7 @@ fn selector(word: &str, lanes: u32) -> Option<u32> {
     digits.bytes().try_fold(0, |all, digit| {
         let number = u32::from(digit.wrapping_sub(b'0'));
         match (lanes, number) {
-            (2, 0..4) => Some(all << 8 | (2 * number + 1) << 4 | 2 * number),
+            (2, 0..4) => Some(all << 8 | (2 * number + 1) << 4 | (2 * number)),
             (4, 0..8) => Some(all << 4 | number),
             _ => None,
         }
