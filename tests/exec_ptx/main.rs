@@ -5,6 +5,7 @@
 mod accepted;
 mod bench;
 mod clusters;
+mod cooperative;
 mod covered;
 mod defects;
 mod files;
@@ -18,6 +19,7 @@ mod opcodes;
 mod opcodes_matrix;
 mod opcodes_video;
 mod order;
+mod participation;
 mod profile;
 mod random;
 mod rules;

@@ -120,6 +120,12 @@ rules! {
             section "bar, barrier"
             help "add `__syncthreads()` (`bar.sync`) between the two lines"
         }
+        LeftEarly "left-early" {
+            required "both threads at the barrier that stands between their accesses"
+            because "a thread that has exited takes no part in a barrier, which orders nothing of what it did"
+            section "bar, barrier"
+            help "let the thread reach the barrier before it returns"
+        }
         ClusterOrder "cluster-order" {
             required "a barrier of the cluster between accesses of one place by its blocks"
             because "blocks of a cluster run in any order"
@@ -384,6 +390,12 @@ rules! {
             section "trap"
             help "check the condition that leads there"
         }
+        Cooperative "cooperative" {
+            required "a cooperative launch of a kernel that calls `grid.sync()`"
+            because "other launches have no barrier of the grid, and `grid.sync()` stops the kernel"
+            section "%envreg<32>"
+            help "launch it so: `\"cooperative\": true` in the launch file, or `Launch::cooperative(true)`"
+        }
     }
     Assert {
         Assertion "assertion" {
@@ -407,6 +419,24 @@ rules! {
             because "compilers assume that it does not happen, and each makes something else of it"
             section ""
             help "correct the line that is named"
+        }
+        OwnMask "own-mask" {
+            required "a mask that names every lane that executes the instruction"
+            because "what a lane gets that its own mask does not name is undefined"
+            section "shfl.sync"
+            help "name all lanes that get there: `0xffffffff` for a whole warp, or `__ballot_sync` of the branch's condition"
+        }
+        OneMask "one-mask" {
+            required "one mask from all lanes that a mask names"
+            because "each lane waits for all lanes of its mask to come with that same mask"
+            section "shfl.sync"
+            help "compute one mask before the lanes part, and give it to all of them"
+        }
+        WarpMatrix "warp-matrix" {
+            required "all 32 threads of the warp at the instruction"
+            because "each thread holds a part of the matrices; without it the result is undefined"
+            section "Warp Level Matrix Multiply-Accumulate Instructions"
+            help "make the block a multiple of 32 threads, and keep branches and returns around it uniform in a warp"
         }
     }
     AddressError {

@@ -176,6 +176,13 @@ impl Op {
     }
 }
 
+impl Op {
+    /// Whether lanes that its mask names execute it together.
+    pub(super) fn meets(self) -> bool {
+        matches!(self, Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Elect)
+    }
+}
+
 impl Inst {
     pub(super) fn new(op: Op) -> Inst {
         Inst { op, defs: 0, len: 0, guard: NONE, d: NONE, e: NONE, a: NONE, b: NONE, c: NONE, list: 0, x: 0 }
@@ -494,6 +501,8 @@ pub(super) struct Draft {
     pub(super) rows: u32,
     /// Where no lane sees a register of another lane: the rows that a lane may read without having written them.
     pub(super) alive: Option<Vec<u32>>,
+    /// Branches that decide whether a barrier of the whole warp is executed, in order, each with the instruction where its ways meet.
+    pub(super) partings: Vec<(u32, u32)>,
     pub(super) preds: u32,
     pub(super) local_bytes: u64,
     pub(super) globals: Vec<GlobalVariable>,

@@ -81,6 +81,10 @@ impl<'a> Parser<'a> {
                 Some(Token::Dot("attribute" | "managed")) => {
                     return Err(Error::unsupported(at, "attributes of variables, such as .managed, are not run here"));
                 }
+                Some(Token::Dot(w @ ("texref" | "surfref" | "samplerref"))) => {
+                    let what = "references to textures, surfaces and samplers are not run here";
+                    return Err(Error::unsupported(at, what).found(format!(".{w}")));
+                }
                 Some(Token::Dot(w)) => {
                     if let Some(space) = Space::parse(w) {
                         head.space = Some(space);

@@ -6,12 +6,12 @@ use super::code::{Base, Code, Inst, Op};
 use super::error::Error;
 use super::machine::sums::{AMPERE, HOPPER};
 use super::machine::{
-    BEFORE, Checks, Grid, SHARED_STRIDE, SHARED_WINDOW, SharedPlace, causes::Lines, race::Races, report::site,
-    run_blocks, shadow::sides,
+    BEFORE, Checks, Grid, MULTIPROCESSORS, SHARED_STRIDE, SHARED_WINDOW, SharedPlace, causes::Lines, race::Races,
+    report::site, run_blocks, shadow::sides,
 };
 use super::maps::LaunchMap;
 use super::parse::clip;
-use super::place::Placed;
+use super::place::{Placed, Shared};
 use super::profile::profile;
 use crate::exec::{Path, Report};
 use crate::tiling::TensorMapSpec;
@@ -121,6 +121,7 @@ pub struct Launch<'a> {
     pub(super) programmatic: bool,
     pub(super) variables: Vec<(String, Data<'a>)>,
     pub(super) allow: Vec<Allow>,
+    pub(super) cooperative: bool,
     pub(super) failed: Option<Error>,
 }
 
@@ -151,6 +152,13 @@ impl<'a> Launch<'a> {
     #[must_use]
     pub fn programmatic(mut self, programmatic: bool) -> Self {
         self.programmatic = programmatic;
+        self
+    }
+
+    /// Whether the launch is cooperative, as `cudaLaunchCooperativeKernel` has it: all blocks are resident, and `grid.sync()` serves.
+    #[must_use]
+    pub fn cooperative(mut self, cooperative: bool) -> Self {
+        self.cooperative = cooperative;
         self
     }
 
@@ -346,9 +354,9 @@ impl<'a> Launch<'a> {
         self.check(code)?;
         let mut placed = self.place(code)?;
         self.fill(code, &mut placed)?;
-        let Placed { memory, buffers, globals, param } = placed;
+        let Placed { memory, buffers, globals, param, workspace } = placed;
         let maps = self.placed_maps(&memory, &buffers, memory.allocations[param].start)?;
-        let (shared, offsets, one_block) = self.shared(code)?;
+        let Shared { places: shared, offsets, reserved, bytes: one_block } = self.shared(code)?;
         let cluster = self.cluster_of(code)?;
         let ranks = cluster.iter().product::<u32>();
         // Matrix descriptors have 18 bits of an address: where blocks have peers, theirs differ in the bits above.
@@ -389,6 +397,8 @@ impl<'a> Launch<'a> {
             shared,
             shared_bytes: shared_stride * u64::from(ranks),
             shared_stride,
+            reserved,
+            workspace: workspace.map_or(0, |i| memory.allocations[i].start),
             checks: Checks {
                 bounds: self.modes.bounds,
                 init: self.modes.init,
@@ -459,6 +469,9 @@ impl<'a> Launch<'a> {
                 .found(format!("block {:?}", self.block))
                 .required(format!("block {want:?}, by .reqntid")));
         }
+        if self.cooperative {
+            self.check_resident(code, threads.unwrap_or(1024))?;
+        }
         let most = code.maxntid.map_or(1024, |n| n.iter().fold(1, |all: u32, n| all.saturating_mul(*n)));
         if threads.is_some_and(|n| n > most) {
             return Err(Error::launch("the block has more threads than the entry is compiled for")
@@ -478,6 +491,24 @@ impl<'a> Launch<'a> {
                 .required(format!("{} B", code.param_bytes)));
         }
         Ok(())
+    }
+}
+
+impl Launch<'_> {
+    /// All blocks of a cooperative launch are resident, as far as threads and shared memory go: those of an H200 are taken (CUDA C++
+    /// Programming Guide, "Compute Capabilities": 32 blocks, 2048 threads and 228 KB a multiprocessor, of which each block takes 1 KB more).
+    fn check_resident(&self, code: &Code, threads: u32) -> Result<(), Error> {
+        let smem = code.shared.iter().filter_map(|v| v.bytes).fold(u64::from(self.dynamic_smem), u64::saturating_add);
+        let each =
+            (2048 / u64::from(threads.next_multiple_of(32))).min((228 << 10) / smem.saturating_add(1024)).min(32);
+        let most = each * u64::from(MULTIPROCESSORS);
+        let blocks: u64 = self.grid.iter().map(|n| u64::from(*n)).product();
+        if blocks <= most {
+            return Ok(());
+        }
+        Err(Error::launch("a cooperative launch has more blocks than are resident at once")
+            .found(format!("{blocks} blocks"))
+            .required(format!("at most {most}: {each} on each of {MULTIPROCESSORS} multiprocessors")))
     }
 }
 

@@ -232,6 +232,7 @@ impl Module {
             programmatic: false,
             variables: Vec::new(),
             allow: Vec::new(),
+            cooperative: false,
             failed: None,
         })
     }

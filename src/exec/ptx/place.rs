@@ -1,9 +1,10 @@
 //! Where the memory of a launch is placed, and what it holds before.
 
 use super::Error;
-use super::code::Code;
+use super::code::{Code, Inst, Op};
 use super::launch::{Buffer, Data, Launch, Placement, variable};
-use super::machine::{SharedPlace, WINDOW};
+use super::lower::operands::SPECIAL;
+use super::machine::{RESERVED, SharedPlace, WINDOW};
 use super::memory::Memory;
 
 /// Memory, and in it the buffers, the variables of the module and the parameters.
@@ -12,10 +13,23 @@ pub(super) struct Placed {
     pub(super) buffers: Vec<usize>,
     pub(super) globals: Vec<usize>,
     pub(super) param: usize,
+    /// What the blocks of a cooperative launch share.
+    pub(super) workspace: Option<usize>,
 }
 
-/// The variables of shared memory, each with room around it; their offsets; all bytes.
-pub(super) type Shared = (Vec<SharedPlace>, Vec<u64>, u64);
+/// The shared memory of a block: each variable has room around it.
+pub(super) struct Shared {
+    pub(super) places: Vec<SharedPlace>,
+    /// Of each variable.
+    pub(super) offsets: Vec<u64>,
+    /// Of what the system reserves, where the entry asks for it.
+    pub(super) reserved: Option<u64>,
+    /// All of it.
+    pub(super) bytes: u64,
+}
+
+/// Bytes of what the blocks of a cooperative launch share: its size in 4 bytes, then the barrier of the grid in 4.
+const WORKSPACE: u32 = 64;
 
 /// CUDA C++ Programming Guide, "Compute Capabilities": 227 KB a block on 9.0.
 const MOST_SHARED: u64 = 227 << 10;
@@ -86,12 +100,17 @@ impl Launch<'_> {
             memory.allocations[index].elements = b.elements.as_ref().filter(|e| !all(e)).cloned();
             buffers.push(index);
         }
+        let workspace = if self.cooperative {
+            Some(memory.place("grid workspace", u64::from(WORKSPACE), 256, exact, true)?)
+        } else {
+            None
+        };
         memory.allocate(self.modes.init)?;
-        Ok(Placed { memory, buffers, globals, param })
+        Ok(Placed { memory, buffers, globals, param, workspace })
     }
 
     pub(super) fn fill(&mut self, code: &Code, placed: &mut Placed) -> Result<(), Error> {
-        let Placed { memory, buffers, globals, param } = placed;
+        let Placed { memory, buffers, globals, param, workspace } = placed;
         for (b, index) in self.buffers.iter().zip(buffers.iter()) {
             match &b.data {
                 Data::Read(bytes) => memory.fill(*index, bytes, b.written),
@@ -141,6 +160,11 @@ impl Launch<'_> {
             room.copy_from_slice(&address.to_le_bytes());
         }
         memory.fill(*param, &self.params, true);
+        if let Some(index) = workspace {
+            let mut bytes = [0; WORKSPACE as usize];
+            bytes[..4].copy_from_slice(&WORKSPACE.to_le_bytes());
+            memory.fill(*index, &bytes, true);
+        }
         Ok(())
     }
 
@@ -189,9 +213,15 @@ impl Launch<'_> {
             let (name, bytes) = (code.shared[*first].name.clone(), u64::from(self.dynamic_smem));
             places.push(SharedPlace { name, start, bytes, rank: 0 });
         }
+        let asks = |i: &Inst| i.op == Op::Sreg && SPECIAL[i.x as usize].starts_with("%reserved_smem");
+        let reserved = code.insts.iter().any(asks).then(|| place(end, 128, places.is_empty()));
+        if let Some(start) = reserved {
+            places.push(SharedPlace { name: "reserved by the system".to_owned(), start, bytes: RESERVED, rank: 0 });
+            end = start + RESERVED;
+        }
         if used.saturating_add(u64::from(self.dynamic_smem)) > MOST_SHARED {
             return Err(too_much(used));
         }
-        Ok((places, offsets, end + 64))
+        Ok(Shared { places, offsets, reserved, bytes: end + 64 })
     }
 }

@@ -134,6 +134,7 @@ const LAUNCH_KEYS: &[Key] = keys! {
     "block" Always, SIZES, "[32]": "threads in x, y and z, 1 where left out";
     "args" Always, List(&ARGUMENT), "[{\"i32\": 70}]": "the arguments, in the entry's order";
     "cluster" Optional, SIZES, "[1]": "blocks of a cluster, where the entry does not say it";
+    "cooperative" Optional, Flag, "true": "whether all blocks are resident, as `grid.sync()` needs [false]";
     "programmatic" Optional, Flag, "false": "whether the grid begins while the kernel before it ends (PDL) [false]";
     "dynamic_smem" Optional, Whole { least: 0, most: U32 }, "0": "dynamic shared memory of a block, in bytes [0]";
     "buffers" Optional, Named(&BUFFER), "{\"all\": {\"npy\": \"x.npy\"}}": "memory with a name, for `of`";

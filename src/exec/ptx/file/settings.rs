@@ -31,6 +31,9 @@ pub(super) fn tell<'a>(mut launch: Launch<'a>, said: &Checked<'_>) -> Launch<'a>
     if let Some(programmatic) = said.flag("programmatic") {
         launch = launch.programmatic(programmatic);
     }
+    if let Some(cooperative) = said.flag("cooperative") {
+        launch = launch.cooperative(cooperative);
+    }
     if let Some(bytes) = said.whole("dynamic_smem") {
         launch = launch.dynamic_smem(u32::try_from(bytes).unwrap_or(u32::MAX));
     }

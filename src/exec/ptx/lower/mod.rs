@@ -4,6 +4,7 @@ mod alu;
 mod compare;
 mod control;
 mod data;
+mod flow;
 mod hints;
 mod hopper;
 mod indirect;
@@ -154,6 +155,7 @@ pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>) -> Result<Cod
             constants: Vec::new(),
             rows: 0,
             alive: None,
+            partings: Vec::new(),
             preds: 0,
             local_bytes: 0,
             globals: Vec::new(),
@@ -190,6 +192,7 @@ pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>) -> Result<Cod
         frames: HashMap::new(),
     };
     lower.run(entry)?;
+    lower.code.partings = flow::partings(&lower.code);
     let classes: Vec<Class> = lower.registers.iter().map(|r| r.class).collect();
     Code::prove(lower.code, &classes, &lower.constant_of)
 }

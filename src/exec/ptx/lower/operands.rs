@@ -63,11 +63,22 @@ pub(crate) const SPECIAL: &[&str] = &[
     "%reserved_smem_offset_cap",
     "%reserved_smem_offset_0",
     "%reserved_smem_offset_1",
+    "%envreg1",
+    "%envreg2",
 ];
 
 /// Whether a special register has 64 bits; `None` where there is none of that number.
 pub(crate) fn is_wide_special(number: u32) -> Option<bool> {
     SPECIAL.get(number as usize).map(|name| matches!(*name, "%clock64" | "%globaltimer" | "%gridid"))
+}
+
+/// Whether a name is a special register that a driver, a profiler or a CUDA graph sets.
+fn is_unset_special(name: &str) -> bool {
+    let is_number = |of: &str| !of.is_empty() && of.bytes().all(|c| c.is_ascii_digit());
+    let pm = |rest: &str| is_number(rest.strip_suffix("_64").unwrap_or(rest));
+    name.strip_prefix("%envreg").is_some_and(is_number)
+        || name.strip_prefix("%pm").is_some_and(pm)
+        || name == "%current_graph_exec"
 }
 
 /// A name with an operand's meaning.
@@ -113,6 +124,10 @@ impl<'a> Lower<'a, '_> {
         };
         match SPECIAL.iter().position(|s| *s == full) {
             Some(i) => Ok(Meaning::Special(i as u32)),
+            None if is_unset_special(name) => Err(self
+                .error(ErrorKind::Unsupported, "a special register that is not run here")
+                .found(clip(&full))
+                .required("registers whose value the launch determines: %envreg1 and %envreg2 are those of cooperative launches")),
             None => {
                 let kind =
                     if name.starts_with('%') && component.is_some() { ErrorKind::Unsupported } else { ErrorKind::Name };

@@ -39,7 +39,7 @@ fn ends_block(op: Op) -> bool {
 }
 
 /// Blocks: the first instruction of each.
-fn leaders(code: &Draft) -> Vec<usize> {
+pub(super) fn leaders(code: &Draft) -> Vec<usize> {
     let n = code.insts.len();
     let mut is = vec![false; n + 1];
     is[0] = true;
@@ -57,7 +57,7 @@ fn leaders(code: &Draft) -> Vec<usize> {
     (0..n).filter(|i| is[*i]).collect()
 }
 
-fn successors(code: &Draft, last: usize, mut f: impl FnMut(usize)) {
+pub(super) fn successors(code: &Draft, last: usize, mut f: impl FnMut(usize)) {
     let inst = code.insts[last];
     match inst.op {
         Op::Bra => f(inst.x as usize),

@@ -54,7 +54,7 @@ pub(super) unsafe fn arrive(
         barrier.results.push((w.index, pc, mask));
         debug_assert!(info.red != RedMode::Sync);
     }
-    order::arrive(b, w, slot as u32);
+    order::arrive(b, w, slot as u32, mask);
     if inst.op == Op::BarArrive {
         group.mask = mask;
         return Event::Arrived;
@@ -82,6 +82,23 @@ pub(super) fn tell_parted(g: &Grid<'_>, r: &mut Running) -> bool {
     }
     r.block.stopped |= any;
     any
+}
+
+/// Lanes of a block that have exited when one of its barriers opens.
+#[derive(Debug)]
+pub(super) struct Absent {
+    /// The barrier's instruction.
+    pub(super) pc: u32,
+    /// Of each warp.
+    pub(super) lanes: Vec<u32>,
+}
+
+fn absent(r: &Running, rank: u32, number: u32) -> Option<Absent> {
+    let warps = || r.warps.iter().filter(|w| w.rank == rank);
+    let is_here = |group: &&Group| group.wait == Wait::Barrier(number);
+    let pc = warps().find_map(|w| w.groups.iter().find(is_here))?.pc.saturating_sub(1);
+    let lanes: Vec<u32> = warps().map(|w| w.clock.members & !w.live).collect();
+    lanes.iter().any(|l| *l != 0).then_some(Absent { pc, lanes })
 }
 
 /// Opens the barriers that have all that they wait for.
@@ -121,6 +138,9 @@ pub(super) fn open(g: &Grid<'_>, r: &mut Running) {
             }
         }
         let clock = order::opened(&mut r.block, slot as u32);
+        if clock.is_some() {
+            r.block.absent[rank as usize] = absent(r, rank, number as u32);
+        }
         r.block.flying.progress += 1;
         for w in r.warps.iter_mut().filter(|w| w.rank == rank) {
             let (mut lanes, mut pc) = (0, 0);

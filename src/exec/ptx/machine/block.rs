@@ -15,7 +15,7 @@ use super::paths::Paths;
 use super::profile::Count;
 use super::run::{Event, run};
 use super::warp::{Barrier, Block, Group, Wait, Warp, refill};
-use super::{Grid, Outcome, Random, barrier, flight, hopper, order, report};
+use super::{Grid, Outcome, RESERVED, Random, barrier, flight, hopper, meeting, parting, polls, report};
 use crate::exec::{Finding, Rule, Stages};
 
 /// Warp instructions of a turn, where others wait for theirs.
@@ -44,6 +44,13 @@ fn start(g: &Grid<'_>, number: u64, old: Option<Running>) -> Running {
     // What a block leaves in shared memory is not what it finds there.
     refill(&mut shared, 0xcd, g.shared_bytes as usize);
     refill(&mut shared_written, 0, if g.checks.init { g.shared_bytes as usize } else { 0 });
+    if let Some(start) = g.reserved {
+        for rank in 0..u64::from(g.ranks()) {
+            let at = (start + rank * g.shared_stride) as usize;
+            shared[at..at + RESERVED as usize].fill(0);
+            shared_written.iter_mut().skip(at).take(RESERVED as usize).for_each(|cell| *cell = 1);
+        }
+    }
     let block = Block {
         number,
         shared,
@@ -53,6 +60,7 @@ fn start(g: &Grid<'_>, number: u64, old: Option<Running>) -> Running {
         findings: Findings::default(),
         origins: Origins::default(),
         printed: String::new(),
+        absent: (0..g.ranks()).map(|_| None).collect(),
         stopped: false,
         races: races.or_else(|| g.checks.races.then(Box::default)),
         profile: vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }],
@@ -71,52 +79,11 @@ fn choose(w: &mut Warp, other: usize) -> Option<usize> {
     if let [Group { wait: Wait::Ready, .. }] = w.groups[..] {
         return Some(0);
     }
-    // Groups at one instruction are one group.
-    let mut i = 0;
-    while i < w.groups.len() {
-        let mut j = i + 1;
-        while j < w.groups.len() {
-            let (a, b) = (w.groups[i], w.groups[j]);
-            let joins = |w: Wait| matches!(w, Wait::Ready | Wait::Lanes(_));
-            if a.pc == b.pc && joins(a.wait) && joins(b.wait) {
-                w.groups[i].mask |= b.mask;
-                w.groups[i].wait = Wait::Ready;
-                w.groups.swap_remove(j);
-            } else {
-                j += 1;
-            }
-        }
-        i += 1;
-    }
-    meet(w);
-    // Lanes that wait for lanes that have exited wait no longer.
-    for group in &mut w.groups {
-        if let Wait::Lanes(members) = group.wait
-            && members & w.live & !group.mask == 0
-        {
-            group.wait = Wait::Ready;
-        }
-    }
+    meeting::join(w);
     let mut ready: Vec<usize> = (0..w.groups.len()).filter(|i| w.groups[*i].wait == Wait::Ready).collect();
     ready.sort_by_key(|i| w.groups[*i].pc);
     let n = ready.len();
     (n > 0).then(|| ready[other % n])
-}
-
-/// `bar.warp.sync`: lanes that wait for each other, at whatever instruction, go on together.
-fn meet(w: &mut Warp) {
-    for i in 0..w.groups.len() {
-        let Wait::WarpSync(members) = w.groups[i].wait else { continue };
-        let here = w.groups.iter().filter(|g| matches!(g.wait, Wait::WarpSync(_))).fold(0, |m, g| m | g.mask);
-        if members & w.live & !here != 0 {
-            continue;
-        }
-        for group in w.groups.iter_mut().filter(|g| matches!(g.wait, Wait::WarpSync(_)) && g.mask & members != 0) {
-            group.wait = Wait::Ready;
-        }
-        let pc = w.groups[i].pc.saturating_sub(1);
-        order::warp_sync(w, members & here, pc);
-    }
 }
 
 /// Runs a group until it leaves the loop, or the launch has nothing left. A turn does not depend on how the budget is shared: where
@@ -161,7 +128,17 @@ fn turn(g: &Grid<'_>, r: &mut Running, index: usize, fuel: u64, purse: &mut Purs
         let mut group = w.groups.swap_remove(i);
         let limit = w.groups.iter().map(|o| o.pc).filter(|pc| *pc > group.pc).min().unwrap_or(u32::MAX);
         other = 0;
-        let event = group_turn(g, b, w, &mut group, limit, &mut turn);
+        let event = if w.partings.is_empty() {
+            group_turn(g, b, w, &mut group, limit, &mut turn)
+        } else {
+            if parting::look(g, b, w, &group) {
+                break;
+            }
+            let mut step = Turn { left: 1, purse: &mut *turn.purse };
+            let event = group_turn(g, b, w, &mut group, limit, &mut step);
+            turn.left -= 1 - step.left;
+            if event == Event::Turn { Event::Switch } else { event }
+        };
         match event {
             Event::Stop => break,
             Event::Exit if group.mask == 0 => {}
@@ -188,13 +165,13 @@ fn waiting(g: &Grid<'_>, r: &Running) -> String {
         for group in &w.groups {
             let at = report::site(g.code, group.pc.min(g.code.insts.len() as u32 - 1));
             let before = report::site(g.code, group.pc.saturating_sub(1));
-            let block = if g.ranks() > 1 { format!("block {:?} ", w.ctaid) } else { String::new() };
+            let block = if g.clusters() > 1 || g.ranks() > 1 { format!("block {:?} ", w.ctaid) } else { String::new() };
             let lanes = format!("{block}warp {} lanes {:#010x}", w.index, group.mask);
             lines.push(match group.wait {
                 Wait::Mbarrier | Wait::Cluster | Wait::Registers | Wait::Warpgroup => {
                     format!("{lanes} waits {}", hopper::waiting(g, r, w, group))
                 }
-                Wait::Ready => format!("{lanes} is at {at}"),
+                Wait::Ready => format!("{lanes} is at {at}{}", polls::text(g, r, w, group)),
                 Wait::Barrier(n) => {
                     let barrier = &r.block.barriers[(w.rank * 16 + n) as usize];
                     let live: u32 = r.warps.iter().filter(|o| o.rank == w.rank).map(|w| w.live.count_ones()).sum();
@@ -224,7 +201,7 @@ fn waiting(g: &Grid<'_>, r: &Running) -> String {
 fn stuck(g: &Grid<'_>, r: &mut Running, rule: Rule) {
     let detail = waiting(g, r);
     let first = r.warps.iter().find_map(|w| w.groups.first().map(|group| (w.ctaid, w.index, *group)));
-    let (ctaid, warp, group) = first.unwrap_or(([0; 3], 0, Group { pc: 0, mask: 1, wait: Wait::Ready }));
+    let (ctaid, warp, group) = first.unwrap_or(([0; 3], 0, Group::ready(0, 1)));
     let pc =
         if matches!(group.wait, Wait::Barrier(_) | Wait::WarpSync(_)) { group.pc.saturating_sub(1) } else { group.pc };
     let at = Broken { rule, pc, other: None, block: ctaid, warp, lanes: group.mask };
@@ -267,7 +244,7 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64, purse: &mut P
         barrier::open(g, r);
         let waits = flight::stir(g, r) || r.warps.iter_mut().any(|w| choose(w, 0).is_some());
         if !waits && r.warps.iter().any(|w| !w.is_done()) {
-            if !barrier::tell_parted(g, r) {
+            if !meeting::tell_crossed(g, r) && !barrier::tell_parted(g, r) {
                 stuck(g, r, Rule::Arrival);
             }
             return false;
@@ -362,7 +339,8 @@ fn worker(g: &Grid<'_>, shared: &Shared) {
 fn in_turns(g: &Grid<'_>, shared: &Shared) {
     let bytes = (u64::from(g.code.rows) * 128 + g.code.local_bytes * 32 + 4096) * u64::from(g.warps() * g.ranks())
         + g.shared_bytes;
-    let most = (RESIDENT / bytes.max(1)).clamp(1, 1024) as usize;
+    // Blocks of a cooperative launch wait for all others.
+    let most = if g.workspace != 0 { usize::MAX } else { (RESIDENT / bytes.max(1)).clamp(1, 1024) as usize };
     let mut random = Random(g.seed);
     let mut resident: Vec<Running> = Vec::new();
     let mut next = 0;
@@ -393,7 +371,7 @@ fn in_turns(g: &Grid<'_>, shared: &Shared) {
 /// Runs all blocks of a launch.
 pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
     let workers = g.workers.min(g.clusters().min(1 << 16) as usize).max(1);
-    let one = g.code.communicates || workers == 1 || g.checks.races;
+    let one = g.code.communicates || g.workspace != 0 || workers == 1 || g.checks.races;
     let shared = Shared {
         next: AtomicU64::new(0),
         budget: Budget::new(g.budget, if one { 1 } else { workers }),
@@ -402,7 +380,7 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
         done: Mutex::new(Vec::new()),
         profile: Mutex::new(vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }]),
     };
-    if g.code.communicates {
+    if g.code.communicates || g.workspace != 0 {
         in_turns(g, &shared);
     } else if one {
         worker(g, &shared);

@@ -34,9 +34,16 @@ pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Acc
     match (first.strong, then.strong) {
         (Some(_), Some(_)) if first.unit != then.unit => Rule::OneWidth,
         (Some(_), Some(_)) => Rule::Scope,
+        (None, None) if absent(b, w, first).is_some() => Rule::LeftEarly,
         (None, None) => order(g, w, first, then),
         _ => Rule::AtomicOnBothSides,
     }
+}
+
+/// The last barrier of the block, where the threads of an access had exited before it opened.
+pub(super) fn absent(b: &Block, w: &Warp, first: &Access) -> Option<u32> {
+    let absent = b.absent.get(w.rank as usize)?.as_ref().filter(|_| first.warp / 32 == w.clock.id / 32)?;
+    (first.lanes & !absent.lanes.get((first.warp % 32) as usize)? == 0).then_some(absent.pc)
 }
 
 /// Whether nobody has seen a phase of a barrier in shared memory end yet.

@@ -7,10 +7,10 @@ use super::warp::{Block, Warp};
 use super::{Grid, hopper, origin};
 use crate::exec::ptx::code::{Class, Inst, NONE, Op, ShflMode, VoteMode};
 
-const ALL: u64 = u64::MAX;
+pub(super) const ALL: u64 = u64::MAX;
 
 /// Values of an operand.
-fn value(w: &Warp, class: Class, at: u32) -> [u64; 32] {
+pub(super) fn value(w: &Warp, class: Class, at: u32) -> [u64; 32] {
     let i = at as usize;
     match class {
         _ if at == NONE => [0; 32],

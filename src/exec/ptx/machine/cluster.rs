@@ -41,7 +41,7 @@ pub(super) fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc:
     b.flying.progress += 1;
     if w.clock.on {
         let relaxed = inst.x & 1 != 0;
-        let clock = if relaxed { w.clock.fences.of_cluster().clone() } else { w.clock.publish() };
+        let clock = if relaxed { w.clock.fences.of_cluster().clone() } else { w.clock.publish_of(mask) };
         let mut far = w.clock.publish_far(&clock);
         if relaxed {
             far.proxy.join(&w.clock.seen.proxy.inits_alone());

@@ -3,8 +3,8 @@
 use super::predicates::blend;
 use super::vector::{Rows, store};
 use super::warp::{Block, Warp};
-use super::{Grid, rows};
-use crate::exec::ptx::code::{Class, Code, Inst, LaneInfo, NONE, Op, SetpInfo, ShflMode, VoteMode};
+use super::{Grid, MULTIPROCESSORS, RESERVED, rows};
+use crate::exec::ptx::code::{Class, Inst, LaneInfo, NONE, SetpInfo, ShflMode, VoteMode};
 use crate::exec::ptx::lower::operands::{SPECIAL, is_wide_special};
 use crate::exec::ptx::num::video;
 
@@ -148,6 +148,11 @@ fn threads(block: [u32; 3], first: u32) -> [[u32; 32]; 3] {
     all
 }
 
+/// An offset in the shared memory that the system reserves.
+fn reserved(g: &Grid<'_>, rank: u32, at: u64) -> u32 {
+    g.reserved.map_or(0, |start| (start + u64::from(rank) * g.shared_stride + at) as u32)
+}
+
 /// Reads a special register.
 ///
 /// # Safety
@@ -173,13 +178,18 @@ pub(super) unsafe fn special(g: &Grid<'_>, b: &Block, w: &Warp, clock: u64, r: R
         "%laneid" => each(&|l| l),
         "%warpid" => one(warp),
         "%nwarpid" => one(warps),
-        "%smid" => one(((b.number * u64::from(g.ranks()) + u64::from(rank)) % 132) as u32),
-        "%nsmid" => one(132),
+        "%smid" => one(((b.number * u64::from(g.ranks()) + u64::from(rank)) % u64::from(MULTIPROCESSORS)) as u32),
+        "%nsmid" => one(MULTIPROCESSORS),
         "%lanemask_eq" => each(&|l| 1 << l),
         "%lanemask_lt" => each(&|l| (1 << l) - 1),
         "%lanemask_le" => each(&|l| (1_u32 << l) | ((1 << l) - 1)),
         "%lanemask_gt" => each(&|l| !((1_u32 << l) | ((1 << l) - 1))),
         "%lanemask_ge" => each(&|l| !((1 << l) - 1)),
+        "%envreg1" => one((g.workspace >> 32) as u32),
+        "%envreg2" => one(g.workspace as u32),
+        "%reserved_smem_offset_begin" | "%reserved_smem_offset_0" => one(reserved(g, rank, 0)),
+        "%reserved_smem_offset_1" => one(reserved(g, rank, RESERVED / 2)),
+        "%reserved_smem_offset_end" | "%reserved_smem_offset_cap" => one(reserved(g, rank, RESERVED)),
         "%dynamic_smem_size" => one(g.dynamic_smem),
         "%total_smem_size" | "%aggr_smem_size" => one(shared),
         "%cluster_ctarank" => one(rank),
@@ -207,43 +217,6 @@ pub(super) unsafe fn special(g: &Grid<'_>, b: &Block, w: &Warp, clock: u64, r: R
             store(r.lanes(inst.d), &out.map(|v| v as u32), mask);
         }
     }
-}
-
-/// Lanes that name the same members of an instruction, which are all here: those of a warp may name different ones, and are then on
-/// their own. Where of all such lanes some members are missing, the first lanes' members, and these lanes.
-///
-/// # Safety
-/// The operands are those of the warp.
-#[inline(always)]
-pub(super) unsafe fn together(code: &Code, r: Rows, inst: &Inst, mask: u32, live: u32) -> Result<u32, (u32, u32)> {
-    let row = match inst.op {
-        Op::Shfl => code.list[inst.list as usize],
-        Op::Elect | Op::WarpSync => inst.a,
-        _ => inst.b,
-    };
-    // SAFETY: the caller says so.
-    let named = unsafe { &*r.lanes::<[u32; 32]>(row) };
-    // Most often they all name the same.
-    let first = named[mask.trailing_zeros() as usize & 31];
-    if named.iter().fold(0, |all, m| all | (m ^ first)) == 0 && first & live & !mask == 0 {
-        return Ok(mask);
-    }
-    apart(named, mask, live)
-}
-
-#[inline(never)]
-fn apart(named: &[u32; 32], mask: u32, live: u32) -> Result<u32, (u32, u32)> {
-    let (mut rest, mut missing) = (mask, None);
-    while rest != 0 {
-        let members = named[rest.trailing_zeros() as usize];
-        let same = named.iter().enumerate().fold(0, |all, (l, m)| all | u32::from(*m == members) << l) & rest;
-        if members & live & !mask == 0 {
-            return Ok(same);
-        }
-        missing.get_or_insert((members, same));
-        rest &= !same;
-    }
-    Err(missing.unwrap_or((0, mask)))
 }
 
 /// The lane that a lane of `shfl` reads, and whether it lies in its segment; else it is the lane itself.

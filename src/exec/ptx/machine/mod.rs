@@ -21,12 +21,15 @@ mod lanes;
 mod matrix;
 mod mbarrier;
 mod mbarrier_wait;
+mod meeting;
 pub(super) mod mma;
 mod order;
 mod origin;
 mod pages;
+mod parting;
 pub(super) mod paths;
 mod plain;
+mod polls;
 mod predicates;
 pub(super) mod profile;
 mod proxy;
@@ -70,6 +73,10 @@ pub(super) const SHARED_WINDOW: u64 = 0x0100_0000_0000;
 pub(super) const LOCAL_WINDOW: u64 = 0x0200_0000_0000;
 /// The addresses of blocks of a cluster in shared memory differ by multiples of this.
 pub(super) const SHARED_STRIDE: u64 = 1 << 18;
+/// Multiprocessors of an H200.
+pub(super) const MULTIPROCESSORS: u32 = 132;
+/// Bytes of shared memory that the system reserves in each block (CUDA C++ Programming Guide, "Compute Capabilities": 1 KB).
+pub(super) const RESERVED: u64 = 1024;
 /// Bytes of either window.
 pub(super) const WINDOW: u64 = 1 << 24;
 
@@ -118,6 +125,10 @@ pub(super) struct Grid<'a> {
     /// of each block of a cluster, one after the other.
     pub(super) shared: Vec<SharedPlace>,
     pub(super) shared_bytes: u64,
+    /// Where, in each block, the memory lies that the system reserves, if the entry asks for it.
+    pub(super) reserved: Option<u64>,
+    /// The address of what the blocks of a cooperative launch share, or 0.
+    pub(super) workspace: u64,
     /// Bytes from one block's to the next.
     pub(super) shared_stride: u64,
     pub(super) checks: Checks,

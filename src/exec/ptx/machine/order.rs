@@ -18,16 +18,29 @@ use super::word::ACTOR;
 pub(in super::super) struct Clock {
     near: Vec<u32>,
     far: FxHashMap<u32, u32>,
+    /// Of warps that not all lanes told of: the last epoch of each lane.
+    parts: Parts,
     /// What the asynchronous proxy may see of it.
     pub(super) proxy: Proxy,
     /// Blocks of its cluster that are known to have begun.
     pub(super) begun: u32,
 }
 
+/// Epochs of lanes, by warp.
+type Parts = FxHashMap<u32, [u32; 32]>;
+
+fn join_parts(parts: &mut Parts, others: &Parts) {
+    for (warp, epochs) in others {
+        let known = parts.entry(*warp).or_default();
+        known.iter_mut().zip(epochs).for_each(|(a, b)| *a = (*a).max(*b));
+    }
+}
+
 /// A clock as all blocks read it.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Far {
     pub(super) of: FxHashMap<u32, u32>,
+    parts: Parts,
     pub(super) proxy: Proxy,
     pub(super) begun: u32,
 }
@@ -38,6 +51,7 @@ impl Far {
             let known = self.of.entry(*warp).or_default();
             *known = (*known).max(*epoch);
         }
+        join_parts(&mut self.parts, &other.parts);
         self.proxy.join(&other.proxy);
         self.begun |= other.begun;
     }
@@ -55,13 +69,14 @@ impl Clock {
             let known = self.far.entry(*warp).or_default();
             *known = (*known).max(*epoch);
         }
+        join_parts(&mut self.parts, &other.parts);
         self.proxy.join(&other.proxy);
         self.begun |= other.begun;
     }
 
     /// What was published, as a clock.
     pub(super) fn of(far: &Far) -> Clock {
-        Clock { far: far.of.clone(), ..Clock::default() }
+        Clock { far: far.of.clone(), parts: far.parts.clone(), ..Clock::default() }
     }
 
     /// Up to which epoch the accesses of a warp are known, to a warp of a block.
@@ -74,6 +89,12 @@ impl Clock {
     pub(super) fn all(&self, base: u32) -> impl Iterator<Item = (u32, u32)> {
         let near = self.near.iter().enumerate().map(move |(w, epoch)| (base + w as u32, *epoch));
         near.chain(self.far.iter().map(|(w, e)| (*w, *e))).filter(|(_, e)| *e > 0)
+    }
+
+    /// Whether accesses of these lanes of a warp are known up to an epoch, where not all of its lanes told.
+    fn knows_part(&self, warp: u32, lanes: u32, epoch: u32) -> bool {
+        let told = |of: &[u32; 32]| (0..32).all(|l| lanes >> l & 1 == 0 || of[l] >= epoch);
+        !self.parts.is_empty() && self.parts.get(&warp).is_some_and(told)
     }
 }
 
@@ -150,9 +171,9 @@ impl WarpClock {
                 || self.lanes_know(lanes, epoch, mine);
         }
         if warp / 32 == self.id / 32 {
-            return self.seen.near[(warp % 32) as usize] >= epoch;
+            return self.seen.near[(warp % 32) as usize] >= epoch || self.seen.knows_part(warp, lanes, epoch);
         }
-        self.seen.far.get(&warp).is_some_and(|known| *known >= epoch)
+        self.seen.far.get(&warp).is_some_and(|known| *known >= epoch) || self.seen.knows_part(warp, lanes, epoch)
     }
 
     /// The same of the warp's own lanes.
@@ -189,6 +210,9 @@ impl WarpClock {
             if warp != self.id {
                 lessons.learn(warp, epoch, pc);
             }
+        }
+        for (warp, epochs) in clock.parts.iter().filter(|(warp, _)| **warp != self.id) {
+            lessons.learn(*warp, epochs.iter().copied().filter(|e| *e != u32::MAX).max().unwrap_or(0), pc);
         }
     }
 
@@ -231,9 +255,30 @@ impl WarpClock {
         clock
     }
 
+    /// What others may learn of it from these lanes: what they did, and what they know of the warp's other lanes, which may have exited.
+    pub(super) fn publish_of(&self, mask: u32) -> Clock {
+        let mut clock = self.publish();
+        if mask == self.members {
+            return clock;
+        }
+        let epochs: [u32; 32] = core::array::from_fn(|m| match () {
+            () if self.members >> m & 1 == 0 => u32::MAX,
+            () if mask >> m & 1 != 0 => self.own,
+            () => (0..32).filter(|l| mask >> l & 1 != 0).fold(self.common, |known, l| known.max(self.after[l][m])),
+        });
+        clock.near[(self.id % 32) as usize] = epochs.iter().copied().min().unwrap_or(0);
+        join_parts(&mut clock.parts, &Parts::from_iter([(self.id, epochs)]));
+        clock
+    }
+
     /// The same for other blocks.
     pub(super) fn publish_far(&self, clock: &Clock) -> Far {
-        Far { of: clock.all(self.id / 32 * 32).collect(), proxy: clock.proxy.clone(), begun: clock.begun }
+        Far {
+            of: clock.all(self.id / 32 * 32).collect(),
+            parts: clock.parts.clone(),
+            proxy: clock.proxy.clone(),
+            begun: clock.begun,
+        }
     }
 
     /// Its block among those of the cluster.
@@ -244,6 +289,7 @@ impl WarpClock {
     pub(super) fn learn(clock: &mut Clock, id: u32, found: &Far) {
         let base = id / 32 * 32;
         clock.near.resize(32, 0);
+        join_parts(&mut clock.parts, &found.parts);
         clock.proxy.join(&found.proxy);
         clock.begun |= found.begun;
         for (warp, epoch) in &found.of {
@@ -286,11 +332,11 @@ pub(super) fn warp_sync(w: &mut Warp, mask: u32, pc: u32) {
 }
 
 /// Lanes arrive at a barrier of the block.
-pub(super) fn arrive(b: &mut Block, w: &mut Warp, number: u32) {
+pub(super) fn arrive(b: &mut Block, w: &mut Warp, number: u32, mask: u32) {
     if !w.clock.on {
         return;
     }
-    let clock = w.clock.publish();
+    let clock = w.clock.publish_of(mask);
     if let Some(races) = b.races.as_deref_mut() {
         let met = races.barriers.entry(number).or_default();
         met.clock.join(&clock);

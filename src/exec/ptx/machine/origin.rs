@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::access::Place;
 use super::causes::Broken;
 use super::shadow::Shadow;
-use super::warp::{Block, Warp};
+use super::warp::{Block, Stray, Warp};
 use super::{Grid, report};
 use crate::exec::ptx::code::Class;
 use crate::exec::ptx::types::Space;
@@ -124,8 +124,21 @@ pub(super) struct Decides<'a> {
 /// Lanes use uninitialised values.
 pub(super) fn finding(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32, decides: &Decides<'_>) {
     let source = (decides.from as usize).checked_sub(1).and_then(|i| b.origins.all.get(i)).copied();
-    let at = Broken { other: source.map(|s| s.pc), ..Broken::by(w, Rule::Initialised, pc, lanes) };
-    b.findings.keep(g, &at, || make(g, &at, source, decides));
+    let stray = w.stray.filter(|_| source.is_none());
+    let other = source.map(|s| s.pc).or(stray.map(|stray| stray.pc));
+    let at = Broken { other, ..Broken::by(w, Rule::Initialised, pc, lanes) };
+    let what = format!("{}{}", decides.what, stray.map_or_else(String::new, |stray| absent(g, w, stray)));
+    b.findings.keep(g, &at, || make(g, &at, source, &Decides { what: &what, ..*decides }));
+}
+
+/// A shuffle from a lane that takes no part in it, in words.
+fn absent(g: &Grid<'_>, w: &Warp, Stray { pc, lane, from }: Stray) -> String {
+    let why = match () {
+        () if w.clock.members >> from & 1 == 0 => "the block does not have",
+        () if w.live >> from & 1 == 0 => "has exited",
+        () => "does not execute it with that mask",
+    };
+    format!("\nlane {lane} took the value of lane {from}, which {why}, at {}", report::site(g.code, pc))
 }
 
 /// The same of asynchronous work, which happens when its threads may be elsewhere.

@@ -14,7 +14,7 @@ use super::touch::Conflict;
 pub(in super::super) use super::touch::Races;
 use super::warp::{Block, Warp};
 use super::word::{ACTOR, Access};
-use super::{BEFORE, Grid, broken, cluster, report};
+use super::{BEFORE, Grid, RESERVED, broken, cluster, report};
 use crate::exec::ptx::code::{MemInfo, Order};
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
@@ -35,11 +35,21 @@ pub(super) fn with<T>(g: &Grid<'_>, b: &mut Block, place: Place, f: impl FnOnce(
 #[inline(never)]
 #[allow(clippy::too_many_arguments, reason = "what a finding says")]
 fn report_all(g: &Grid<'_>, b: &mut Block, w: &Warp, new: &Access, is_global: bool, bytes: u32, found: Vec<Conflict>) {
-    for Conflict { lanes, address, with: a, flaw } in found {
+    // What lies in the memory that the system reserves is the compiler's own: cooperative groups rely there on more than PTX says.
+    let is_reserved = |at: u64| {
+        let inside = g.reserved.map_or(u64::MAX, |start| (at % g.shared_stride.max(1)).wrapping_sub(start));
+        !is_global && inside < RESERVED
+    };
+    for Conflict { lanes, address, with: a, flaw } in found.into_iter().filter(|c| !is_reserved(c.address)) {
         let (space, address) = if is_global { (Space::Global, address + BASE) } else { (Space::Shared, address) };
         let rule = broken::rule(g, b, w, &a, new, flaw);
         let read = broken::flag(w, &a, new).filter(|(of, _)| *of == rule).map(|(_, read)| report::site(g.code, read));
         let detail = read.map_or_else(String::new, |read| format!("the flag that announces it is read at {read}"));
+        let absent = broken::absent(b, w, &a).filter(|_| rule == Rule::LeftEarly).map(|barrier| {
+            let lanes = if a.lanes == u32::MAX { String::new() } else { format!(" lanes {:#010x}", a.lanes) };
+            format!("warp {}{lanes} had exited before the barrier at {}", a.warp % 32, report::site(g.code, barrier))
+        });
+        let detail = absent.unwrap_or(detail);
         let make = |at: &Broken| {
             let index = g.index(u64::from(a.warp / 32));
             let other = Other {

@@ -4,7 +4,8 @@ use super::access::{Place, locate, read};
 use super::causes::Broken;
 use super::warp::{Block, Warp};
 use super::{Grid, SHARED_WINDOW, WINDOW};
-use crate::exec::ptx::code::{Code, Inst};
+use crate::exec::ptx::code::{Code, Inst, Op};
+use crate::exec::ptx::lower::operands::SPECIAL;
 use crate::exec::ptx::types::Space;
 use crate::exec::{Finding, Rule, Site, SourceLine, Target, Who};
 
@@ -56,6 +57,15 @@ pub(super) fn broken(g: &Grid<'_>, at: &Broken) -> Finding {
         site: Some(site(g.code, at.pc)),
         ..Finding::new(at.rule)
     }
+}
+
+/// The kernel executes `trap`, as `grid.sync()` does in a launch that is not cooperative.
+pub(super) fn trap(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32) {
+    let asks = |i: &Inst| i.op == Op::Sreg && SPECIAL[i.x as usize].starts_with("%envreg");
+    let is_missing = g.workspace == 0 && g.code.insts.iter().any(asks);
+    let detail =
+        if is_missing { "the entry reads %envreg1 and %envreg2: only a cooperative launch sets them" } else { "" };
+    simple(g, b, w, if is_missing { Rule::Cooperative } else { Rule::NoTrap }, pc, lanes, detail.to_owned());
 }
 
 /// What an address is of.

@@ -6,8 +6,8 @@ use super::run::Event;
 use super::vector::{Rows, map1, map2, map3, select, store, test};
 use super::warp::{Block, Group, Wait, Warp};
 use super::{
-    BEFORE, Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, mma, order, profile, release, report,
-    wgmma,
+    BEFORE, Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, meeting, mma, order, parting, profile,
+    release, report, wgmma,
 };
 use crate::exec::Rule;
 use crate::exec::ptx::code::{FenceInfo, Inst, NONE, Op};
@@ -88,7 +88,7 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
         if CHECKED && code.asyncs.touches.get(pc as usize).is_some_and(|t| *t != 0) {
             wgmma::touched(g, b, w, inst, pc, mask);
         }
-        if soiled {
+        if soiled && !inst.op.meets() {
             check::propagate(g, b, w, inst, pc, mask);
         }
         macro_rules! p1 {
@@ -224,41 +224,26 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                 let result = access::is_space(g, w.rank, &addresses, inst.x);
                 blend(preds, inst.d, result, mask);
             },
-            Op::LdMatrix => {
-                if mask != w.live {
-                    group.wait = Wait::Lanes(w.live);
+            Op::LdMatrix | Op::StMatrix | Op::MovMatrix | Op::Mma => {
+                if mask != u32::MAX && !meeting::whole(g, b, w, group, pc, mask) {
                     leave!(Event::Wait);
                 }
-                unsafe { matrix::ldmatrix(g, b, w, r, inst, pc, mask) }
-            }
-            Op::StMatrix => {
-                if mask != w.live {
-                    group.wait = Wait::Lanes(w.live);
-                    leave!(Event::Wait);
-                }
-                unsafe { matrix::stmatrix(g, b, w, r, inst, pc, mask) }
-            }
-            Op::MovMatrix | Op::Mma => {
-                if mask != w.live {
-                    group.wait = Wait::Lanes(w.live);
-                    leave!(Event::Wait);
-                }
-                if inst.op == Op::Mma {
-                    unsafe { mma::mma::<V3>(g, r, inst, mask) }
-                } else {
-                    unsafe { matrix::transpose(r, inst, mask) }
+                unsafe {
+                    match inst.op {
+                        Op::LdMatrix => matrix::ldmatrix(g, b, w, r, inst, pc, mask),
+                        Op::StMatrix => matrix::stmatrix(g, b, w, r, inst, pc, mask),
+                        Op::Mma => mma::mma::<V3>(g, r, inst, mask),
+                        _ => matrix::transpose(r, inst, mask),
+                    }
                 }
             }
             Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Elect => {
-                let same = match unsafe { lanes::together(code, r, inst, mask, w.live) } {
-                    Ok(same) => same,
-                    // Lanes that are here, but whose guard is false, never come.
-                    Err((members, _)) => {
-                        group.wait = Wait::Lanes(members & w.live);
-                        leave!(Event::Wait);
-                    }
-                };
+                let issue = Issue { r, preds, inst, pc, mask };
+                let Some(same) = (unsafe { meeting::arrive(g, b, w, group, issue, all) }) else { leave!(Event::Wait) };
                 unsafe {
+                    if CHECKED && g.checks.init {
+                        meeting::undefined(g, b, w, issue, same, soiled);
+                    }
                     match inst.op {
                         Op::Shfl => lanes::shfl(r, preds, inst, same),
                         Op::Vote => lanes::vote(r, preds, inst, same),
@@ -272,31 +257,20 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                 }
                 if same != mask {
                     pc += 1;
-                    others_again(w, group, mask & !same, pc - 1);
                     leave!(Event::Switch);
                 }
             }
             Op::ActiveMask => unsafe { store(r.lanes(inst.d), &[mask; 32], mask) },
             Op::WarpSync => {
-                let found = unsafe { lanes::together(code, r, inst, mask, w.live) };
+                let issue = Issue { r, preds, inst, pc, mask };
+                let same = unsafe { meeting::arrive(g, b, w, group, issue, all) };
                 pc += 1;
-                match found {
-                    Ok(same) => {
-                        order::warp_sync(w, same, pc - 1);
-                        if same == mask {
-                            continue;
-                        }
-                        others_again(w, group, mask & !same, pc - 1);
-                        leave!(Event::Switch);
-                    }
-                    Err((members, same)) => {
-                        split(w, all, mask, pc);
-                        group.mask = mask;
-                        others_again(w, group, mask & !same, pc - 1);
-                        group.wait = Wait::WarpSync(members);
-                        leave!(Event::Wait);
-                    }
+                let Some(same) = same else { leave!(Event::Wait) };
+                order::warp_sync(w, same, pc - 1);
+                if same != mask {
+                    leave!(Event::Switch);
                 }
+                continue;
             }
             Op::Bar | Op::BarArrive | Op::BarRed => {
                 // Lanes that have branched elsewhere may still come; those that are here, but whose guard is false, never do.
@@ -319,7 +293,10 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                     }
                     continue;
                 }
-                w.groups.push(Group { pc: pc + 1, mask: all & !mask, wait: Wait::Ready });
+                if !code.partings.is_empty() {
+                    parting::part(g, w, pc, all);
+                }
+                w.groups.push(Group::ready(pc + 1, all & !mask));
                 group.mask = mask;
                 pc = target;
                 leave!(Event::Switch);
@@ -339,7 +316,8 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                 let same = (0..32).filter(|l| mask >> l & 1 != 0 && index[*l] == first).fold(0, |m, l| m | 1 << l);
                 // The others come here again.
                 if mask & !same != 0 {
-                    w.groups.push(Group { pc, mask: mask & !same, wait: Wait::Ready });
+                    parting::part(g, w, pc, mask);
+                    w.groups.push(Group::ready(pc, mask & !same));
                 }
                 group.mask = same;
                 pc = *target;
@@ -349,18 +327,20 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                 copies::finish(g, b, w, pc, mask);
                 hopper::exit(g, b, w, mask);
                 w.live &= !mask;
+                if !w.groups.is_empty() {
+                    meeting::left(g, b, w, mask);
+                }
                 group.mask = all & !mask;
                 pc += 1;
                 leave!(Event::Exit);
             }
             Op::Trap => {
-                let detail = if inst.x == 0 {
-                    ""
-                } else {
-                    "the pointer is the address of no function that fits the call, or of one that is being called: \
-                     recursion is not run here"
-                };
-                report::simple(g, b, w, Rule::NoTrap, pc, mask, detail.to_owned());
+                let detail = "the pointer is the address of no function that fits the call, or of one that is being called: \
+                              recursion is not run here";
+                match inst.x {
+                    0 => report::trap(g, b, w, pc, mask),
+                    _ => report::simple(g, b, w, Rule::NoTrap, pc, mask, detail.to_owned()),
+                }
                 b.stopped = true;
                 leave!(Event::Stop);
             }
@@ -421,14 +401,6 @@ fn compared(cmp: u32, less: u32, equal: u32, greater: u32) -> u32 {
 /// Lanes that do not take part go on alone.
 fn split(w: &mut Warp, all: u32, mask: u32, pc: u32) {
     if all & !mask != 0 {
-        w.groups.push(Group { pc, mask: all & !mask, wait: Wait::Ready });
-    }
-}
-
-/// Lanes that name others than those that go on come to the instruction again.
-fn others_again(w: &mut Warp, group: &mut Group, others: u32, pc: u32) {
-    if others != 0 {
-        w.groups.push(Group { pc, mask: others, wait: Wait::Ready });
-        group.mask &= !others;
+        w.groups.push(Group::ready(pc, all & !mask));
     }
 }

@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use super::barrier::Absent;
 use super::causes::Findings;
 use super::flight::{Flying, WarpFlying};
 use super::order::WarpClock;
 use super::origin::Origins;
+use super::parting::Parting;
 use super::profile::Count;
 use super::race::Races;
 use super::shadow::Shadow;
@@ -42,6 +44,15 @@ pub(super) struct Group {
     pub(super) pc: u32,
     pub(super) mask: u32,
     pub(super) wait: Wait,
+    /// Lanes that it waits for, and that have executed the same instruction with another mask.
+    pub(super) crossed: u32,
+}
+
+impl Group {
+    /// Lanes that can go on.
+    pub(super) fn ready(pc: u32, mask: u32) -> Group {
+        Group { pc, mask, wait: Wait::Ready, crossed: 0 }
+    }
 }
 
 /// A `cp.async` of some lanes that has not arrived.
@@ -103,6 +114,14 @@ impl Near {
 /// How many allocations a warp remembers.
 pub(super) const NEARS: usize = 8;
 
+/// A shuffle that took the value of a lane that takes no part in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stray {
+    pub(super) pc: u32,
+    pub(super) lane: u32,
+    pub(super) from: u32,
+}
+
 pub(super) struct Warp {
     /// Of its block, and the block of its cluster.
     pub(super) index: u32,
@@ -129,6 +148,10 @@ pub(super) struct Warp {
     pub(super) local_written: Vec<u8>,
     /// By word of local memory: where an uninitialised value that was written there comes from.
     pub(super) local_origins: FxHashMap<u64, u32>,
+    /// Branches that lanes have parted at, and that decide whether a barrier is executed.
+    pub(super) partings: Vec<Parting>,
+    /// The last of its kind, where undefined bits are looked for.
+    pub(super) stray: Option<Stray>,
     pub(super) clock: WarpClock,
     pub(super) flying: WarpFlying,
 }
@@ -170,7 +193,7 @@ impl Warp {
             rows,
             preds,
             live,
-            groups: vec![Group { pc: 0, mask: live, wait: Wait::Ready }],
+            groups: vec![Group::ready(0, live)],
             local,
             copies: VecDeque::new(),
             committed: [0; 32],
@@ -181,6 +204,8 @@ impl Warp {
             shadow,
             local_written,
             local_origins: FxHashMap::default(),
+            partings: Vec::new(),
+            stray: None,
             clock: WarpClock::new(grid, block, index, live),
             flying: WarpFlying::new(grid),
         }
@@ -254,6 +279,8 @@ pub(super) struct Block {
     pub(super) findings: Findings,
     pub(super) origins: Origins,
     pub(super) printed: String,
+    /// Of each block, who had left it when its last barrier opened, where races are looked for.
+    pub(super) absent: Vec<Option<Absent>>,
     /// Something from which the block cannot go on.
     pub(super) stopped: bool,
     pub(super) races: Option<Box<Races>>,
