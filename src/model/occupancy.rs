@@ -153,6 +153,10 @@ mod tests {
         assert_eq!(of(Arch::Sm90a, 128, 32, (113 << 10) + 1), (1, 4, SharedMemory));
         assert_eq!(of(Arch::Sm80, 128, 32, 163 << 10), (1, 4, SharedMemory));
         assert_eq!(of(Arch::Sm80, 128, 32, (163 << 10) + 1), (0, 0, SharedMemory));
+        // 33 registers are 1056 a warp, of which it gets 1280, in units of 256: 12 of them in each quarter.
+        assert_eq!(of(Arch::Sm80, 128, 33, 0), (12, 48, Registers));
+        assert_eq!(of(Arch::Sm80, 128, 40, 0), (12, 48, Registers));
+        assert_eq!(of(Arch::Sm80, 128, 41, 0), (10, 40, Registers));
         // A part of a warp takes a whole one.
         assert_eq!(of(Arch::Sm90, 33, 128, 0), (8, 16, Registers));
     }

@@ -228,6 +228,7 @@ mod tests {
 
     #[test]
     fn what_is_launched_otherwise_is_refused() {
+        let mut derived = 0;
         for plan in plans() {
             let abi = plan.parts()[0].abi();
             let (text, digest) = (abi.to_json(), abi.digest());
@@ -236,10 +237,19 @@ mod tests {
             more.rule.grids.iter_mut().for_each(|grid| grid.blocks[0] = grid.blocks[0].clone() + 1);
             let digest_of_more = Digest::of_parts([text.as_bytes(), &more.launched()]);
             assert!(Abi::open(&text, digest_of_more).is_err(), "{}", abi.name());
+            // Another value of a parameter, of as many bytes.
+            let mut other = abi.clone();
+            other.rule.derived.iter_mut().flatten().for_each(|value| *value = value.clone() + 1);
+            if other.rule.derived.iter().any(Option::is_some) {
+                let digest_of_other = Digest::of_parts([text.as_bytes(), &other.launched()]);
+                assert!(Abi::open(&text, digest_of_other).is_err(), "{}", abi.name());
+                derived += 1;
+            }
             // The function is a part of what is compared, though a + b and a * b are launched alike.
             let other = Abi { recipe: abi.recipe.replace('+', "*") + " ", ..abi.clone() };
             assert!(Abi::open(&other.to_json(), digest).is_err(), "{}", abi.name());
         }
+        assert!(derived > 5, "{derived} kernels have parameters that follow from others");
     }
 
     #[test]

@@ -422,3 +422,33 @@ fn once(what: &str, [rows, columns]: [i64; 2], moves: &Moves, flaws: &mut Flaws)
     };
     flaws.push(Law::CoversOnce, found, format!("each element of ({rows},{columns}) once"), ONCE);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// All lists of up to three of the elements 0 to 2, each pair compared by the same marks, in turn.
+    #[test]
+    fn marks_are_sets_however_often_they_are_used() {
+        let mut lists: Vec<Vec<i64>> = vec![Vec::new()];
+        for length in 0..3 {
+            let longer = lists
+                .iter()
+                .filter(|list| list.len() == length)
+                .flat_map(|list| (0..3).map(|element| list.iter().copied().chain([element]).collect()));
+            let longer: Vec<Vec<i64>> = longer.collect();
+            lists.extend(longer);
+        }
+        let set = |list: &[i64]| list.iter().copied().collect::<BTreeSet<i64>>();
+        let mut marks = Marks::default();
+        for (first, second) in lists.iter().flat_map(|first| lists.iter().map(move |second| (first, second))) {
+            let each_once = set(first).len() == first.len() && set(second).len() == second.len();
+            let same = each_once && set(first) == set(second);
+            let found = marks.are_the_same(first.iter().copied(), second.iter().copied());
+            assert_eq!(found, same, "{first:?} {second:?}");
+        }
+        assert!(!marks.are_the_same([-1].into_iter(), [-1].into_iter()), "no element of a tile");
+    }
+}

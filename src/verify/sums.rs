@@ -391,6 +391,12 @@ mod tests {
                 );
             }
         }
-        assert!(Spread::of(64, Arithmetic::TensorCores).relative > 2.9 * Spread::of(64, Arithmetic::F32).relative);
+        // 12 roundings for 4 products, 4 in f32: no wider bound than that.
+        for k in [4, 64, 4096] {
+            let ratio = Spread::of(k, Arithmetic::TensorCores).relative / Spread::of(k, Arithmetic::F32).relative;
+            assert!((2.9..3.1).contains(&ratio), "K = {k}: {ratio}");
+            let roundings = Spread::of(k, Arithmetic::F32).relative / U;
+            assert!((k as f64..1.01 * k as f64).contains(&roundings), "K = {k}: {roundings}");
+        }
     }
 }

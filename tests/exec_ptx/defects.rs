@@ -353,3 +353,32 @@ fn an_access_across_two_words_of_the_mask_is_within_both() {
         assert!(found.iter().any(|f| f.kind == FindingKind::OutOfBounds && f.count == 1), "{words:x?}: {found:?}");
     }
 }
+
+/// What a lane has where its load is refused follows from its own block, and not from what ran before on the same processor.
+#[test]
+fn a_refused_load_leaves_nothing_of_another_block() {
+    // Block 0 loads numbers; the others load outside of everything.
+    let body = "mul.wide.u32 %d6, %r2, 268435456;\nadd.u64 %d7, %d2, %d6;\n\
+                ld.global.v4.u32 {%r7,%r8,%r9,%r10}, [%d7+32];\nld.global.v4.u32 {%r11,%r12,%r13,%r14}, [%d7+48];\n\
+                mul.wide.u32 %d8, %r2, 32;\nadd.u64 %d9, %d1, %d8;\n\
+                st.global.v4.u32 [%d9], {%r7,%r8,%r9,%r10};\nst.global.v4.u32 [%d9+16], {%r11,%r12,%r13,%r14};";
+    let stored = |seed: u64| {
+        let module = module(body);
+        let mut out = vec![0xff_u8; 1024];
+        let input: Vec<u8> = (0..256_u32).flat_map(u32::to_le_bytes).collect();
+        let launch = module.launch("k").expect("an entry").grid(&[6]).output("out", &mut out).input("in", &input);
+        let report = launch.workers(1).seed(seed).run().expect("it runs");
+        assert!(report.findings.iter().any(|f| f.kind == FindingKind::OutOfBounds), "{report}");
+        let words = out.chunks_exact(4).map(|c| u32::from_le_bytes(c.try_into().expect("4 bytes")));
+        words.take(48).collect::<Vec<u32>>()
+    };
+    let first = stored(0);
+    assert_eq!(first[..8], [8, 9, 10, 11, 12, 13, 14, 15]);
+    assert!(first[8..].iter().all(|word| !(8..16).contains(word)), "{first:?}");
+    for block in first.chunks(8).skip(2) {
+        assert_eq!(block, &first[8..16]);
+    }
+    for seed in 1..8 {
+        assert_eq!(stored(seed), first, "seed {seed}");
+    }
+}
