@@ -9,7 +9,7 @@ mod numpy;
 fn the_script_agrees_with_numpy_and_shows_what_was_refused() {
     let this = std::env::current_exe().expect("this binary");
     let library = this.parent().expect("its folder").join(format!("{DLL_PREFIX}dlpack_sums{DLL_SUFFIX}"));
-    let Some(said) = numpy::run(include_str!("../sums.py"), &[library.to_str().expect("UTF-8")]) else { return };
+    let said = numpy::run(include_str!("../sums.py"), &[library.to_str().expect("UTF-8")]);
     assert!(said.starts_with("error[CT111]: a view has other strides than the kernel was generated for\n"), "{said}");
     assert!(said.contains(": right\n"), "{said}");
 }
