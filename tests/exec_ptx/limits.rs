@@ -128,6 +128,19 @@ fn variables_of_shared_memory_fit_a_block() {
 }
 
 #[test]
+fn variables_of_a_module_fit_a_machine() {
+    for (count, is_run) in [(1, true), (5, false), (1000, false)] {
+        let variables: String = (0..count).map(|i| format!(".global .b8 x{i}[1073741824];\n")).collect();
+        let text =
+            format!(".version 8.6\n.target sm_90a\n.address_size 64\n{variables}.visible .entry k()\n{{\nret;\n}}\n");
+        let module = Module::parse(text).expect("PTX");
+        let refusal = module.entries().find_map(Result::err).map(|(_, e)| e.clone());
+        assert_eq!(refusal.is_none(), is_run, "{count}: {refusal:?}");
+        assert!(refusal.is_none_or(|e| e.kind == ErrorKind::Unsupported && e.position.is_some_and(|at| at.line > 4)));
+    }
+}
+
+#[test]
 fn entries_say_any_number_of_threads() {
     for directive in
         [".maxntid 4294967295, 4294967295, 4294967295", ".maxntid 65536, 65536, 1", ".minnctapersm 4294967295"]

@@ -110,6 +110,8 @@ struct Lower<'a, 'm> {
     carry: Option<u32>,
     /// Bytes of each variable in the thread's local memory, by its place.
     frames: HashMap<u64, u64>,
+    /// Bytes of the module's variables so far.
+    global_bytes: u64,
 }
 
 /// Calls `f` with the rows that an instruction reads, and with those that it writes.
@@ -190,6 +192,7 @@ pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>) -> Result<Cod
         opcode: 0,
         carry: None,
         frames: HashMap::new(),
+        global_bytes: 0,
     };
     lower.run(entry)?;
     lower.code.partings = flow::partings(&lower.code);

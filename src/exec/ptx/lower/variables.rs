@@ -87,8 +87,12 @@ impl<'a> Lower<'a, '_> {
             return Err(Error::unsupported(v.at, "a variable of another module").found(clip(v.name)));
         }
         const MOST: u64 = 1 << 30;
-        if v.bytes() > MOST {
-            return Err(Error::unsupported(v.at, "a variable is too large").found(format!("{} B", v.bytes())));
+        const MOST_IN_ALL: u64 = 4 << 30;
+        let before = self.global_bytes;
+        if v.bytes() > MOST || before.saturating_add(v.bytes()) > MOST_IN_ALL {
+            return Err(Error::unsupported(v.at, "a variable is too large")
+                .found(format!("{} B, behind {before} B of other variables", v.bytes()))
+                .required(format!("at most {MOST} B, and {MOST_IN_ALL} B in all")));
         }
         let mut variable = GlobalVariable {
             name: v.name.to_owned(),
@@ -99,6 +103,7 @@ impl<'a> Lower<'a, '_> {
             align: v.align,
             addresses: Vec::new(),
         };
+        self.global_bytes = before + v.bytes();
         self.initialise(v, &mut variable)?;
         self.code.globals.push(variable);
         Ok(Place::Global(self.code.globals.len() as u32 - 1, v.space))
