@@ -261,3 +261,18 @@ fn a_discarded_result_is_written_nowhere() {
     let expected: u32 = (2..9).map(|i| 2 * i * i).sum();
     assert_eq!(u32::from_le_bytes(out), expected);
 }
+
+#[test]
+fn carries_have_32_or_64_bits() {
+    for op in ["add.cc", "addc.cc", "addc", "sub.cc", "subc", "mad.lo.cc", "madc.hi"] {
+        for ty in ["b8", "u16", "u32", "s32", "u64", "s64", "b128", "u16x2", "pred", "e4m3", "u4"] {
+            let (r, third) = (if ty.ends_with("64") || ty == "b128" { "d" } else { "r" }, op.starts_with("mad"));
+            let third = if third { format!(", %{r}4") } else { String::new() };
+            let module = Module::parse(text(&format!("{op}.{ty} %{r}1, %{r}2, %{r}3{third};"))).expect("PTX");
+            let refusal = module.entries().find_map(Result::err).map(|(_, e)| e.kind);
+            let expected =
+                if matches!(ty, "u32" | "s32" | "u64" | "s64") { None } else { Some(ErrorKind::Unsupported) };
+            assert_eq!(refusal, expected, "{op}.{ty}");
+        }
+    }
+}

@@ -229,6 +229,10 @@ impl<'a> Lower<'a, '_> {
 
     /// `add.cc` and its like: the carry is a predicate of its own.
     fn carry_chain(&mut self, i: &Instruction<'a>, m: &Mods<'_>, ty: Ty) -> Result<()> {
+        // PTX ISA, "Extended-Precision Integer Arithmetic Instructions".
+        if !matches!(ty, Ty::U32 | Ty::S32 | Ty::B32 | Ty::U64 | Ty::S64 | Ty::B64) {
+            return Err(self.unsupported(i));
+        }
         let takes = i.name.len() == 4 && i.name.ends_with('c');
         let gives = m.words.contains(&"cc");
         let name = &i.name[..3];
