@@ -127,7 +127,7 @@ fn a_launch_file_without_a_launch_is_malformed() {
         expect![[r#"
             error[ptx-file]: the launch has an unknown key
               found:    `moods`
-              required: one of ptx, entry, grid, block, args, cluster, programmatic, dynamic_smem, buffers, variables, modes, seed, step_budget, placement, tensor_cores, allow
+              required: one of ptx, entry, grid, block, args, cluster, cooperative, programmatic, dynamic_smem, buffers, variables, modes, seed, step_budget, placement, tensor_cores, allow
               help:     the nearest key is `modes`
         "#]],
     );

@@ -154,7 +154,8 @@ fn plans(
     let Some(last) = plans.last().filter(is_product).filter(|_| args.ladder || args.variant.is_empty()) else {
         return Ok(plans);
     };
-    let machine = product::machine(Gpu::find().ok().as_ref(), last.targets());
+    let gpu = Gpu::find().ok();
+    let machine = product::machine(gpu.as_ref(), last.targets());
     let given = args.kernel.settings()?;
     let chosen = if args.ladder {
         let of = cutemplate::recipe::product::Problem::of(last, product::extents(problem)?);
@@ -163,7 +164,10 @@ fn plans(
         chosen::settings(family, last, problem, &machine, &given)?
     };
     let Some(settings) = chosen else { return Ok(plans) };
-    chosen::tell(family, problem, &settings, out)?;
+    // Without a GPU nothing is measured.
+    if gpu.is_some() {
+        chosen::tell(family, problem, &settings, out)?;
+    }
     let number = known.iter().position(|other| *other == settings).unwrap_or_else(|| {
         known.push(settings.clone());
         known.len() - 1

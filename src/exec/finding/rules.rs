@@ -380,7 +380,7 @@ rules! {
             required "an end within the limit of time or steps"
             because "a loop that does not end hangs the GPU"
             section ""
-            help "check the loop's condition; where the kernel needs more, raise step_budget: a key of the launch file, and of Launch and Options in Rust"
+            help "check the loop's condition; where the kernel needs more, raise step_budget, in the launch file or in Rust"
         }
     }
     Trap {
