@@ -34,8 +34,8 @@ fn a_bench_of_nothing_that_is_a_product_is_refused_in_words() {
         &["bench", "sgemm", "--problem", "64x64"],
         1,
         expect![[r#"
-            error: --problem 64x64: a product has extents MxNxK or MxNxKxL
-        "#]],
+        error: --problem 64x64 has 2 extents, required 3: MxNxK
+    "#]],
     );
     bad(
         &["bench", "sgemm", "--fill", "specials"],

@@ -154,6 +154,8 @@ fn plans(
     let Some(last) = plans.last().filter(is_product).filter(|_| args.ladder || args.variant.is_empty()) else {
         return Ok(plans);
     };
+    // Before anything is chosen: whether the problem has the kernel's extents.
+    run::layouts(last, &problem.0, args.ld)?;
     let gpu = Gpu::find().ok();
     let machine = product::machine(gpu.as_ref(), last.targets());
     let given = args.kernel.settings()?;
