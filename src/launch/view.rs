@@ -134,6 +134,7 @@ fn guard<'s>(
 }
 
 /// Orders by streams alone: `launch` waits for that of the memory, and is waited for by it.
+#[cfg(feature = "dlpack")]
 pub(super) fn join<'s>(memory: &Arc<CudaStream>, launch: &'s CudaStream) -> Guard<'s> {
     launch.context().record_err(launch.join(memory));
     Guard { memory: memory.clone(), launch, then: Then::Join }

@@ -1,7 +1,7 @@
 //! Files that are read whole: what has no end, and what nobody writes, is refused before it is read.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 fn refused(what: &str) -> io::Error {
@@ -45,6 +45,7 @@ pub(crate) fn open(path: &Path) -> io::Result<(File, Option<u64>)> {
 ///
 /// # Errors
 /// As [`open`], or there are more bytes.
+#[cfg(feature = "ptx")]
 pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let (file, length) = open(path)?;
     rest(file, length.unwrap_or(0), most)
@@ -54,7 +55,10 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// There are more bytes, or too little memory, or the operating system says no.
-pub(crate) fn rest(from: impl Read, expected: u64, most: u64) -> io::Result<Vec<u8>> {
+#[cfg(feature = "ptx")]
+pub(crate) fn rest(from: impl io::Read, expected: u64, most: u64) -> io::Result<Vec<u8>> {
+    use io::Read as _;
+
     let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, format!("there are more than {most} bytes"));
     if expected > most {
         return Err(too_large());
