@@ -230,11 +230,12 @@ impl<'a> Launch<'a> {
     #[must_use]
     pub fn arg_bytes(mut self, bytes: &[u8]) -> Self {
         match self.param(bytes.len()) {
-            Ok(at) => match self.params.get_mut(at..at + bytes.len()) {
-                Some(room) => room.copy_from_slice(bytes),
-                // `params` gave fewer bytes than the entry has: `run` says so.
-                None => {}
-            },
+            Ok(at) => {
+                // Where `params` gave fewer bytes than the entry has, `run` says so.
+                if let Some(room) = self.params.get_mut(at..at + bytes.len()) {
+                    room.copy_from_slice(bytes);
+                }
+            }
             Err(e) => self.failed = self.failed.or(Some(e)),
         }
         self
