@@ -75,8 +75,8 @@ const SCALARS: [i64; 2] = [2, -1];
 /// The rungs, and the top one with parts of K.
 fn rungs() -> Vec<Plan> {
     let plan = |recipe: Sgemm, name: String| recipe.plan_as(&name, &targets()).expect("a right recipe");
-    let rung = |variant: &Variant| plan(Sgemm::rung(*variant), format!("large_{variant}"));
-    let split = plan(Sgemm { split_k: 8, ..Sgemm::default() }, "large_split".into());
+    let rung = |variant: &Variant| plan(Sgemm::rung(*variant), format!("sgemm_large_{variant}"));
+    let split = plan(Sgemm { split_k: 8, ..Sgemm::default() }, "sgemm_large_split".into());
     Variant::ALL.iter().map(rung).chain([split]).collect()
 }
 

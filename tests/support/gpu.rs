@@ -51,7 +51,7 @@ pub(crate) fn fatbin(gpu: Option<&Gpu>, plan: &Plan) -> Option<Vec<u8>> {
     }
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc, or CUTEMPLATE_TEST_DATA with the kernels");
     if let (Some(folder), Some((text, _)), true) = (&folder, &carried, emits()) {
-        emit(folder, &unit, plan, unit.files(), &compiler);
+        emit(folder, plan.name(), (&unit, plan), unit.files(), &compiler);
         write_if_changed(text, unit.header().text.as_bytes()).expect("writable");
         return None;
     }
@@ -78,7 +78,7 @@ cd "$(dirname "$0")" || exit 1
 : "${CUTLASS:?the include folder of CUTLASS}"
 export CUTLASS="$(cd "$OLDPWD" && realpath "$CUTLASS")" NVCC="${NVCC:-nvcc}"
 ls -d *.src | sed 's/\.src$//' | xargs -P "${JOBS:-$(nproc)}" -I{} sh -c \
-  'test -e {}.fatbin || { cd {}.src && "$NVCC" $(cat flags) -isystem "$CUTLASS" -o {}.part {}.cu > log 2>&1 && test -s denied && ! grep -f denied log && mv {}.part ../{}.fatbin || { echo "{} failed"; exit 1; }; }'
+  'test -e {}.fatbin || { cd {}.src && "$NVCC" $(cat flags) -isystem "$CUTLASS" -o {}.part *.cu > log 2>&1 && test -s denied && ! grep -f denied log && mv {}.part ../{}.fatbin || { echo "{} failed"; exit 1; }; }'
 "#;
 
 /// What ptxas may not tell of a kernel: that products wait for each other, messages C75xx; where spills are denied, of local memory.
@@ -115,8 +115,8 @@ pub(crate) fn patterns(denied: &[&str]) -> String {
 }
 
 /// Writes the files that the unit's fatbin is made of, and the flags for it, to a folder of their own.
-pub(crate) fn emit(folder: &Path, unit: &Unit, plan: &Plan, files: &[SourceFile], compiler: &Compiler) {
-    let own = folder.join(format!("{}.src", unit.name()));
+pub(crate) fn emit(folder: &Path, stem: &str, (unit, plan): (&Unit, &Plan), files: &[SourceFile], compiler: &Compiler) {
+    let own = folder.join(format!("{stem}.src"));
     fs::create_dir_all(&own).expect("writable");
     for file in files {
         write_if_changed(&own.join(&file.name), file.text.as_bytes()).expect("writable");
