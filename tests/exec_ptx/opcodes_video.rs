@@ -15,9 +15,9 @@ fn instruction(all: &mut Vec<Form>, op: &str, operands: &str) {
     all.push(word(format!("{op} {operands}"), Inputs::Integers, &format!("{op} {operands};")));
 }
 
-/// What ptxas makes of these for an H200, which has none of them in hardware, is not what the manual says where a result of unsigned
-/// operands saturates or is compared with a third, goes to the upper half, or is a product of other types than `.s32`: there the manual is followed, and no
-/// result of the GPU is kept.
+/// An H200 has no video instructions, so ptxas emulates them. The emulation differs from the manual in four cases: unsigned `.sat`,
+/// an unsigned result compared with a third operand, a destination in the upper half, and products of other types than `.s32`. The
+/// executor follows the manual there, and no result of the GPU is kept.
 pub(crate) fn video(all: &mut Vec<Form>) {
     for (n, op) in ["vadd", "vsub", "vabsdiff", "vmin", "vmax"].into_iter().enumerate() {
         for (t, types) in triples().enumerate() {

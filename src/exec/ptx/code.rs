@@ -292,6 +292,25 @@ pub(super) struct MemInfo {
     pub(super) nc: bool,
 }
 
+impl MemInfo {
+    /// A weak access of so many bytes as a whole, by registers of 32 bits.
+    pub(super) fn weak(space: Space, bytes: u32, address64: bool, offset: i64) -> MemInfo {
+        MemInfo {
+            space,
+            bytes,
+            elements: 1,
+            signed: false,
+            wide: false,
+            bits: 32,
+            address64,
+            offset,
+            order: Order::Weak,
+            scope: Scope::Cta,
+            nc: false,
+        }
+    }
+}
+
 /// An order and a scope.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FenceInfo {

@@ -496,8 +496,8 @@ impl<'a> Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// All blocks of a cooperative launch are resident, as far as threads and shared memory go: those of an H200 are taken (CUDA C++
-    /// Programming Guide, "Compute Capabilities": 32 blocks, 2048 threads and 228 KB a multiprocessor, of which each block takes 1 KB more).
+    /// All blocks of a cooperative launch must be resident on an H200. A multiprocessor has 32 blocks, 2048 threads and 228 KB of shared
+    /// memory, of which each block takes 1 KB more (CUDA C++ Programming Guide, "Compute Capabilities"). Registers are not counted.
     fn check_resident(&self, code: &Code, threads: u32) -> Result<(), Error> {
         let smem = code.shared.iter().filter_map(|v| v.bytes).fold(u64::from(self.dynamic_smem), u64::saturating_add);
         let each =

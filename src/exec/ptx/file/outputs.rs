@@ -45,7 +45,7 @@ fn named<'j>(value: &'j Json, path: &str, key: &str, folder: &Path, all: &mut Ve
 
 /// Checks the outputs of all launches of a file. Notes are of each launch.
 pub(super) fn check(launches: &[Checked<'_>], folder: &Path, file: &Path) -> Result<Vec<Vec<String>>, Error> {
-    // What was there before the first launch, and who names it.
+    // Files that exist before the first launch, each with the key that names it.
     let mut before: BTreeMap<PathBuf, String> =
         names(file).into_iter().map(|name| (name, "the launch file".to_owned())).collect();
     let mut made: BTreeSet<PathBuf> = BTreeSet::new();

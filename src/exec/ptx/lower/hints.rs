@@ -2,7 +2,7 @@
 
 use super::{Lower, Result};
 use crate::exec::ptx::ast::{Instruction, Operand};
-use crate::exec::ptx::code::{Base, Class, Inst, MemInfo, Op, Order, Scope};
+use crate::exec::ptx::code::{Base, Class, Inst, MemInfo, Op};
 use crate::exec::ptx::types::{Space, Ty};
 
 /// What an access is told to evict, first choice and second.
@@ -84,19 +84,7 @@ impl<'a> Lower<'a, '_> {
             return self.emit(Inst::new(Op::Nop)).map(drop);
         }
         let space = if i.modifiers.len() == 2 { Space::Global } else { Space::Generic };
-        self.code.mems.push(MemInfo {
-            space,
-            bytes: LINE,
-            elements: 1,
-            signed: false,
-            wide: false,
-            bits: 32,
-            address64: self.class_of(a) == Class::W64,
-            offset,
-            order: Order::Weak,
-            scope: Scope::Cta,
-            nc: false,
-        });
+        self.code.mems.push(MemInfo::weak(space, LINE, self.class_of(a) == Class::W64, offset));
         let x = self.code.mems.len() as u32 - 1;
         self.emit(Inst { a, x, ..Inst::new(Op::Discard) }).map(drop)
     }

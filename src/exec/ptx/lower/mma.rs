@@ -3,7 +3,7 @@
 use super::alu::class;
 use super::{Lower, Result};
 use crate::exec::ptx::ast::{Instruction, Operand};
-use crate::exec::ptx::code::{Class, Inst, MatrixInfo, MemInfo, MmaInfo, Op, Order, Scope};
+use crate::exec::ptx::code::{Class, Inst, MatrixInfo, MemInfo, MmaInfo, Op};
 use crate::exec::ptx::num;
 use crate::exec::ptx::types::{Space, Ty};
 
@@ -62,19 +62,7 @@ impl<'a> Lower<'a, '_> {
         } else {
             all.iter().map(|operand| self.source(operand, Ty::B32)).collect::<Result<_>>()?
         };
-        let mem = MemInfo {
-            space,
-            bytes: 16,
-            elements: 1,
-            signed: false,
-            wide: false,
-            bits: 32,
-            address64: self.class_of(a) == Class::W64,
-            offset,
-            order: Order::Weak,
-            scope: Scope::Cta,
-            nc: false,
-        };
+        let mem = MemInfo::weak(space, 16, self.class_of(a) == Class::W64, offset);
         self.code.matrices.push(MatrixInfo { count, transposed, mem });
         let x = self.code.matrices.len() as u32 - 1;
         let at = self.list(&list);
