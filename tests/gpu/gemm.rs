@@ -112,7 +112,9 @@ fn artifact(gpu: Option<&Gpu>, plan: &Plan) -> Option<Artifact<'static>> {
         let (abi, digest) = (leak(&part.abi().to_json()), leak(&part.abi().digest().to_string()));
         Some(Text { abi, digest, code })
     };
-    let texts: Option<Vec<Text>> = plan.parts().iter().map(text).collect();
+    // First all of them: the folder gets each text, the second as well.
+    let texts: Vec<Option<Text>> = plan.parts().iter().map(text).collect();
+    let texts: Option<Vec<Text>> = texts.into_iter().collect();
     let parts = Parts { family: plan.family(), name: leak(plan.name()), texts: texts?.into() };
     // SAFETY: nvcc made the fatbins of this plan's texts.
     Some(unsafe { Artifact::new(parts) })

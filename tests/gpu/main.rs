@@ -4,6 +4,7 @@
 mod apply;
 mod baseline;
 mod elementwise;
+mod emitted;
 mod foreign;
 mod gemm;
 mod launch;

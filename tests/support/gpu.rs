@@ -10,18 +10,24 @@
 //! fatbins on a machine that has nvcc and CUTLASS: `CUTLASS=cutlass/include sh folder/compile.sh`.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use cutemplate::build::{Compiler, write_if_changed};
+use cutemplate::digest::Digest;
 use cutemplate::emit::{SourceFile, Unit, render};
 use cutemplate::launch::{AnyKernel, Gpu};
 use cutemplate::plan::Plan;
 use cutlass_sys::Finder;
 
-/// The GPU. `None` where there is none and kernels are only put into a folder.
+/// The GPU. `None` where kernels are only put into a folder: there is no GPU, or texts are wanted.
 pub(crate) fn find() -> Option<Gpu> {
+    if emits() {
+        return None;
+    }
     match Gpu::find() {
         Ok(gpu) => Some(gpu),
         Err(_) if has_folder() => None,
@@ -114,8 +120,15 @@ pub(crate) fn patterns(denied: &[&str]) -> String {
     denied.iter().map(pattern).collect()
 }
 
+/// The names that this run has given to texts: a second text of the same name would replace the first.
+static EMITTED: Mutex<BTreeMap<PathBuf, Digest>> = Mutex::new(BTreeMap::new());
+
 /// Writes the files that the unit's fatbin is made of, and the flags for it, to a folder of their own.
 pub(crate) fn emit(folder: &Path, stem: &str, (unit, plan): (&Unit, &Plan), files: &[SourceFile], compiler: &Compiler) {
+    let text: String = files.iter().map(|file| file.text.as_str()).collect();
+    let digest = Digest::of(text.as_bytes());
+    let mut emitted = EMITTED.lock().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!(*emitted.entry(folder.join(stem)).or_insert(digest), digest, "two texts have the name {stem}");
     let own = folder.join(format!("{stem}.src"));
     fs::create_dir_all(&own).expect("writable");
     for file in files {
