@@ -9,6 +9,8 @@ mod config;
 mod driver;
 #[cfg(all(target_os = "linux", feature = "build"))]
 mod host_launch;
+#[cfg(all(target_os = "linux", feature = "build"))]
+mod machine_code;
 mod nvcc;
 mod resources;
 mod sanitize_script;

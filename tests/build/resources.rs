@@ -46,14 +46,18 @@ fn lines(plan: &Plan, compiled: &Compiled) -> Vec<String> {
     entries.flat_map(|entry| plan.targets().archs().iter().map(move |arch| line(entry, arch))).collect()
 }
 
-/// The texts of the catalogue that this run compiles, and what they are made of.
-pub(crate) fn catalogue() -> Vec<(Plan, Unit)> {
+/// The texts of the catalogue, and what they are made of.
+pub(crate) fn whole_catalogue() -> Vec<(Plan, Unit)> {
     let entries = FAMILIES.iter().flat_map(|family| family.catalogue.iter().map(move |settings| (family, settings)));
     let plans = entries.map(|(family, settings)| {
         family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("a catalogue entry")
     });
-    let parts = plans.flat_map(|plan| plan.parts().to_vec()).map(|part| (part.clone(), render(&part))).collect();
-    whole::first_of_each_template(parts, |(_, unit)| unit)
+    plans.flat_map(|plan| plan.parts().to_vec()).map(|part| (part.clone(), render(&part))).collect()
+}
+
+/// Those that this run compiles.
+pub(crate) fn catalogue() -> Vec<(Plan, Unit)> {
+    whole::first_of_each_template(whole_catalogue(), |(_, unit)| unit)
 }
 
 #[test]
