@@ -1,38 +1,29 @@
 //! Compiles the catalogue of kernels with nvcc where the feature `catalog` is on; does nothing otherwise.
 //!
-//! A build script cannot use its own package, so the generator's modules are pulled in by path.
+//! A build script cannot use its own package, so the generator's wings are pulled in by path.
 
-macro_rules! generator {
+macro_rules! wings {
     ($($module:ident = $path:literal;)*) => {
         $(#[cfg(feature = "catalog")] #[path = $path] #[allow(dead_code, unused_imports, unreachable_pub)] mod $module;)*
     };
 }
 
-generator! {
-    arch = "src/arch.rs";
-    artifact = "src/artifact.rs";
-    atom = "src/atom/mod.rs";
+wings! {
+    ground = "src/ground/mod.rs";
+    cute = "src/cute/mod.rs";
+    generate = "src/generate/mod.rs";
     build = "src/build/mod.rs";
-    bundle = "src/bundle/mod.rs";
-    diagnostic = "src/diagnostic.rs";
-    digest = "src/digest.rs";
-    dtype = "src/dtype.rs";
-    emit = "src/emit/mod.rs";
-    fatbin = "src/fatbin.rs";
-    fence = "src/fence.rs";
-    layout = "src/layout/mod.rs";
-    model = "src/model/mod.rs";
-    near = "src/near.rs";
-    plan = "src/plan/mod.rs";
-    recipe = "src/recipe/mod.rs";
-    reserved = "src/reserved.rs";
-    settings = "src/settings.rs";
-    store = "src/store/mod.rs";
-    tiling = "src/tiling/mod.rs";
-    units = "src/units.rs";
-    view = "src/view/mod.rs";
-    expr = "src/expr/mod.rs";
 }
+
+// As the library names them.
+#[cfg(feature = "catalog")]
+#[allow(unused_imports)]
+use {
+    build::{artifact, bundle, fatbin, store},
+    cute::{atom, layout},
+    generate::{emit, expr, model, plan, recipe, tiling},
+    ground::{arch, diagnostic, digest, dtype, fence, near, reserved, settings, units, view},
+};
 
 #[cfg(feature = "catalog")]
 fn main() {

@@ -69,45 +69,33 @@ pub struct Tutorial;
 #[cfg(any(test, feature = "catalog"))]
 extern crate self as cutemplate;
 
-pub mod algebra_tool;
-pub mod arch;
-pub mod artifact;
-pub mod atom;
-#[cfg(feature = "build")]
 pub mod build;
-pub mod bundle;
 #[cfg(feature = "catalog")]
 pub mod catalog;
-pub mod diagnostic;
-pub mod digest;
-#[cfg(feature = "draw")]
-pub mod draw;
-pub mod dtype;
-#[cfg(feature = "emit")]
-pub mod emit;
-#[cfg(any(feature = "ptx", feature = "host"))]
-pub mod exec;
-pub mod expr;
-pub mod fatbin;
-#[cfg(not(feature = "cuda"))]
-mod fence;
-#[cfg(any(feature = "dlpack", feature = "ndarray"))]
-pub mod interop;
-#[cfg(feature = "cuda")]
-pub mod launch;
-pub mod layout;
-pub mod model;
-mod near;
-pub mod plan;
-pub mod recipe;
-mod reserved;
-pub mod settings;
-#[cfg(feature = "build")]
-mod store;
-pub mod tiling;
-pub mod units;
-pub mod verify;
-pub mod view;
+mod cute;
+mod generate;
+mod ground;
+mod run;
 
+#[cfg(feature = "build")]
+use build::store;
+pub use build::{artifact, bundle, fatbin};
+#[cfg(feature = "draw")]
+pub use cute::draw;
+pub use cute::{algebra_tool, atom, layout};
+#[cfg(feature = "emit")]
+pub use generate::emit;
+pub use generate::{expr, model, plan, recipe, tiling};
+#[cfg(not(feature = "cuda"))]
+use ground::fence;
+pub use ground::{arch, diagnostic, digest, dtype, settings, units, view};
+use ground::{near, reserved};
 #[cfg(feature = "cuda")]
 use launch as fence;
+#[cfg(any(feature = "ptx", feature = "host"))]
+pub use run::exec;
+#[cfg(any(feature = "dlpack", feature = "ndarray"))]
+pub use run::interop;
+#[cfg(feature = "cuda")]
+pub use run::launch;
+pub use run::verify;

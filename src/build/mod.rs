@@ -1,35 +1,20 @@
-//! From C++ text to fatbins: what a `build.rs` calls, and the nvcc driver with its store behind it.
+//! From C++ text to fatbins: what a `build.rs` calls, the nvcc driver with its store, and the bundles that ship.
 //!
 //! ```no_run
+//! # #[cfg(feature = "build")] {
 //! use cutemplate::{build::Config, recipe::ElementwiseAdd};
 //! // In build.rs; the crate then says include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
 //! Config::new().recipe("vector_add", &ElementwiseAdd::default()).compile();
+//! # }
 //! ```
 
-mod assemble;
-mod bundle;
-pub mod cache;
-mod compiled;
-mod config;
-mod error;
-mod jobs;
-mod left;
-mod nvcc;
-mod ptx;
-mod ptx_text;
-mod ptx_whole;
-mod ptxas;
-mod watch;
+pub mod artifact;
+pub mod bundle;
+#[cfg(feature = "build")]
+mod driver;
+pub mod fatbin;
+#[cfg(feature = "build")]
+pub(crate) mod store;
 
-pub use bundle::StaleBundle;
-pub use compiled::Compiled;
-pub use config::{Built, Config};
-pub use error::{CompileError, Error, SerializedError, SourceLine, SpillError};
-#[cfg(feature = "host")]
-pub(crate) use nvcc::dependencies;
-pub use nvcc::{Compiler, Done};
-pub use ptx::Ptx;
-
-pub use crate::bundle::files::write_if_changed;
-pub use crate::bundle::{FileDigest, Manifest, Resources};
-pub use crate::store::{Outcome, Store};
+#[cfg(feature = "build")]
+pub use driver::*;

@@ -21,7 +21,7 @@ fn sgemm() -> &'static Family {
 fn the_record_is_read_back_as_it_is_written() {
     let record = h200();
     assert!(record.rows.len() >= 10, "{record}");
-    assert_eq!(record.to_string(), include_str!("../../src/recipe/sgemm/h200.txt"));
+    assert_eq!(record.to_string(), include_str!("../../src/generate/recipe/sgemm/h200.txt"));
     assert_eq!(record.to_string().parse(), Ok(record));
 }
 
@@ -284,7 +284,7 @@ fn a_record_is_for_its_architecture() {
 #[test]
 fn tensor_core_products_get_what_was_measured_of_them() {
     let record = Gemm::record().expect("it was measured on an H200");
-    assert_eq!(record.to_string(), include_str!("../../src/recipe/gemm/h200.txt"));
+    assert_eq!(record.to_string(), include_str!("../../src/generate/recipe/gemm/h200.txt"));
     for row in &record.rows {
         let chosen = Gemm::choose(&row.problem, &H200, &record);
         assert_eq!(chosen.settings(), row.settings, "{}", row.problem);

@@ -59,7 +59,7 @@ pub struct Finding {
 
 impl Finding {
     /// One that breaks a rule, of which nothing else is known yet.
-    pub(in crate::exec) fn new(rule: impl Into<Rule>) -> Finding {
+    pub(in crate::run::exec) fn new(rule: impl Into<Rule>) -> Finding {
         let rule = rule.into();
         Finding {
             kind: rule.kind(),

@@ -1,4 +1,4 @@
-#[path = "../../../tests/support/place.rs"]
+#[path = "../../../../tests/support/place.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "the integration tests use all of it")]
 mod place;
 

@@ -226,5 +226,5 @@ impl Recipe for Sgemm {
 
 // The chapter's examples are tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/sgemm.md")]
+#[doc = include_str!("../../../../docs/sgemm.md")]
 struct TheSgemmLadder;

@@ -107,7 +107,7 @@ impl Decision {
 }
 
 /// The plan of `asked`, which is `recipe` or a name for it whose output is called `output`.
-pub(in crate::recipe) fn plan_as<R: Recipe>(
+pub(in crate::generate::recipe) fn plan_as<R: Recipe>(
     recipe: &ElementwiseApply,
     asked: &R,
     output: &'static str,

@@ -12,7 +12,7 @@ mod spec;
 mod turn;
 
 pub use crate::recipe::tensor_args::TensorArgs as ElementwiseApplyArgs;
-pub(in crate::recipe) use decide::plan_as;
+pub(in crate::generate::recipe) use decide::plan_as;
 pub use spec::Variant;
 
 use crate::arch::Targets;
@@ -162,5 +162,5 @@ impl Recipe for ElementwiseApply {
 
 // The chapter's examples are tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/elementwise.md")]
+#[doc = include_str!("../../../../docs/elementwise.md")]
 struct TheElementwiseLadder;

@@ -82,5 +82,5 @@ fn allow(picture: &'static str, what: &str, grids: &[(i64, i64)], options: &Opti
 
 // The chapter's examples are tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/layouts.md")]
+#[doc = include_str!("../../../docs/layouts.md")]
 struct LayoutsForReadersOfCute;

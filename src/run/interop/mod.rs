@@ -101,7 +101,7 @@ fn list(of: &[i64]) -> String {
 
 // The chapter's examples are tests.
 #[cfg(all(doctest, feature = "dlpack", feature = "ndarray", feature = "ptx", feature = "cuda"))]
-#[doc = include_str!("../../docs/interop.md")]
+#[doc = include_str!("../../../docs/interop.md")]
 struct TheChapter;
 
 #[cfg(test)]

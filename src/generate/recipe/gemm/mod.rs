@@ -250,7 +250,7 @@ pub type GemmArgs<'a, S> = ProductArgs<'a, Gemm, S>;
 
 // The chapter's examples are tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/gemm.md")]
+#[doc = include_str!("../../../../docs/gemm.md")]
 struct TheChapter;
 
 impl OfTensors for Gemm {}

@@ -22,7 +22,7 @@ impl SourceLine {
         SourceLine::is_library_file(&self.file)
     }
 
-    pub(in crate::exec) fn is_library_file(name: &str) -> bool {
+    pub(in crate::run::exec) fn is_library_file(name: &str) -> bool {
         let parts: Vec<&str> = name.split(['/', '\\']).filter(|part| !part.is_empty()).collect();
         let Some((file, folders)) = parts.split_last() else { return false };
         if file.ends_with(".cu") || file.ends_with(".py") {

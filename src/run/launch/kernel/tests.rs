@@ -7,7 +7,7 @@ use crate::plan::tests::two_passes;
 use crate::units::Elements;
 use crate::view::{Access, AnyView, ViewLayout, ViewRef};
 
-#[path = "../../../tests/support/driver.rs"]
+#[path = "../../../../tests/support/driver.rs"]
 #[allow(dead_code, reason = "the integration tests use all of it")]
 mod driver;
 

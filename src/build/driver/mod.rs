@@ -1,0 +1,29 @@
+//! The nvcc driver: what a `build.rs` calls.
+
+mod assemble;
+mod bundle;
+pub mod cache;
+mod compiled;
+mod config;
+mod error;
+mod jobs;
+mod left;
+mod nvcc;
+mod ptx;
+mod ptx_text;
+mod ptx_whole;
+mod ptxas;
+mod watch;
+
+pub use bundle::StaleBundle;
+pub use compiled::Compiled;
+pub use config::{Built, Config};
+pub use error::{CompileError, Error, SerializedError, SourceLine, SpillError};
+#[cfg(feature = "host")]
+pub(crate) use nvcc::dependencies;
+pub use nvcc::{Compiler, Done};
+pub use ptx::Ptx;
+
+pub use crate::bundle::files::write_if_changed;
+pub use crate::bundle::{FileDigest, Manifest, Resources};
+pub use crate::store::{Outcome, Store};

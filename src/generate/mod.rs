@@ -1,0 +1,9 @@
+//! From a recipe to its text: plans, tilings, proofs, predictions, CuTe C++.
+
+#[cfg(feature = "emit")]
+pub mod emit;
+pub mod expr;
+pub mod model;
+pub mod plan;
+pub mod recipe;
+pub mod tiling;

@@ -1,0 +1,9 @@
+//! Launches, on a GPU and without one, and whether what came of them is right.
+
+#[cfg(any(feature = "ptx", feature = "host"))]
+pub mod exec;
+#[cfg(any(feature = "dlpack", feature = "ndarray"))]
+pub mod interop;
+#[cfg(feature = "cuda")]
+pub mod launch;
+pub mod verify;
