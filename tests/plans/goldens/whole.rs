@@ -1,0 +1,149 @@
+//! Which files are kept whole, and which template each of them shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::emitted::{CATALOGUE, FILES, Files};
+
+/// The texts that are kept whole, with the reason for each. Their `.cuh`, `.cu` and `_params.h` are in `tests/goldens`.
+const TEXTS: [(&str, &str); 8] = [
+    ("elementwise_add_f16", "elementwise_add, and vectors of elementwise_apply: head, residue, shifted rows"),
+    ("elementwise_apply_f32", "elementwise_apply that transposes through swizzled shared memory"),
+    (
+        "gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80",
+        "gemm on sm_80: cp.async, ldmatrix, stream-K, two outputs",
+    ),
+    ("gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a", "gemm on sm_90a: cooperative, multicast, split-K in a cluster"),
+    ("gemm_f16_ntt_batched_128x128x64_sm90a", "gemm on sm_90a: ping-pong, epilogue inputs, batches"),
+    ("sgemm_pipelined_tt_64x64x32_wave528_batched", "sgemm in stages of cp.async, with the last wave split along K"),
+    ("sgemm_vectorized_tt", "sgemm that copies through registers, in vectors"),
+    ("sum_f16_block", "sum of a row by a block: shuffles, then shared memory"),
+];
+
+/// Kernels whose plan and Rust module are kept whole: one with a single text, one with a text for each architecture.
+const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128x64"];
+
+/// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
+const BY_DIGEST: [(&str, &str, &str); 7] = [
+    ("elementwise_apply/naive.cuh", "elementwise_apply_f16_naive", "30 lines, the simplest rung"),
+    ("elementwise_apply/tv.cuh", "elementwise_apply_f16_tv", "shares head, tensors and main loop with the whole ones"),
+    ("gemm/keep.cuh", "gemm_f16_sm90a", "34 lines; a third text of sm_90a would be 1,143"),
+    ("sgemm/block.cuh", "sgemm_block_2d_tt", "a middle rung between the two whole ones"),
+    ("sgemm/epilogue_elements.cuh", "sgemm_block_2d_tt", "the epilogue of that rung, element by element"),
+    ("sgemm/element.cuh", "sgemm_naive_tt", "49 lines, the simplest rung"),
+    (
+        "sgemm/reduce.cuh",
+        "sgemm_pipelined_nn_64x64x16_split4_batched",
+        "26 lines; the whole one splits the last wave instead",
+    ),
+];
+
+/// Templates without a line that is theirs alone and holds no value: what they emit cannot be told from a text.
+const ONLY_VALUES: [(&str, &str); 8] = [
+    ("elementwise_apply/head.cuh", "opens each text of elementwise_apply"),
+    ("elementwise_apply/tensors.cuh", "the tensors of each text of elementwise_apply"),
+    ("gemm/types.cuh", "types and tiles of each text of gemm"),
+    ("sgemm/head.cuh", "opens each text of sgemm"),
+    ("sgemm/smem.cuh", "loads and banks, in each text of sgemm with shared memory"),
+    ("sgemm/smem_checks.cuh", "static_asserts, in each text of sgemm with shared memory"),
+    ("sgemm/tiles_nm.cuh", "one expression"),
+    ("tensor.cuh", "one tensor, in each text"),
+];
+
+/// Templates that no kernel of the catalogue has.
+const ELSEWHERE: [(&str, &str); 1] =
+    [("dispatch.rs", "a module that chooses among measured kernels: `build` tests it")];
+
+/// The reason why a file is kept whole, if it is.
+pub(super) fn reason(file: &str) -> Option<&'static str> {
+    let stem = file.split('.').next().unwrap_or_default();
+    let text = |stem: &str| TEXTS.iter().find(|(text, _)| *text == stem).map(|(_, why)| *why);
+    if let Some(kernel) = file.strip_suffix(".plan.txt").or_else(|| file.strip_suffix(".rs.txt")) {
+        return KERNELS.contains(&kernel).then_some("the plan and the Rust module of a kernel");
+    }
+    text(stem.strip_suffix("_params").unwrap_or(stem))
+}
+
+/// The lines of each template that hold no value and no condition and that no other template has.
+fn own_lines() -> BTreeMap<String, BTreeSet<String>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("templates").flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            let path = entry.path();
+            let name = path.strip_prefix(&root).expect("below it").to_str().expect("UTF-8").replace('\\', "/");
+            let text = std::fs::read_to_string(&path).expect("a template");
+            let is_fixed = |line: &&str| {
+                line.len() > 2 && !["[[", "]]", "{%", "%}", "{#", "#}"].iter().any(|tag| line.contains(tag))
+            };
+            all.insert(name, text.lines().map(str::trim).filter(is_fixed).map(str::to_owned).collect());
+        }
+    }
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    all.values().flatten().for_each(|line| *times.entry(line.clone()).or_default() += 1);
+    all.values_mut().for_each(|lines| lines.retain(|line| times[line] == 1));
+    all
+}
+
+/// The templates that a text shows: it has at least a third of their own lines. The rest may belong to settings that it has not.
+fn shown<'t>(templates: &'t BTreeMap<String, BTreeSet<String>>, files: &Files, text: &str) -> BTreeSet<&'t str> {
+    let names = [".cuh", ".cu", "_params.h"].map(|suffix| format!("{text}{suffix}"));
+    let lines: BTreeSet<&str> = names.iter().flat_map(|name| files[name].lines()).map(str::trim).collect();
+    let has = |(_, own): &(&'t String, &BTreeSet<String>)| {
+        let found = own.iter().filter(|line| lines.contains(line.as_str())).count();
+        found > 0 && 3 * found >= own.len()
+    };
+    templates.iter().filter(has).map(|(name, _)| name.as_str()).collect()
+}
+
+#[test]
+fn every_template_is_in_a_whole_text_or_has_a_reason() {
+    let (templates, files) = (own_lines(), &*FILES);
+    let whole: BTreeSet<&str> = TEXTS.iter().flat_map(|(text, _)| shown(&templates, files, text)).collect();
+    for (name, own) in &templates {
+        let by_digest = BY_DIGEST.iter().find(|(template, ..)| template == name);
+        let only_values = ONLY_VALUES.iter().any(|(template, _)| template == name);
+        let elsewhere = ELSEWHERE.iter().any(|(template, _)| template == name);
+        let listed = usize::from(by_digest.is_some()) + usize::from(only_values) + usize::from(elsewhere);
+        match (whole.contains(name.as_str()), listed) {
+            (true, 0) | (false, 1) => {}
+            (true, _) => panic!("templates/{name} is in a whole text: its entry in this file is stale"),
+            (false, 0) => {
+                panic!("templates/{name} is in no whole text: choose another text, or give a reason in this file")
+            }
+            (false, _) => panic!("templates/{name} is listed twice in this file"),
+        }
+        assert_eq!(only_values, own.is_empty(), "templates/{name}: {own:?}");
+        if let Some((_, text, _)) = by_digest {
+            assert!(shown(&templates, files, text).contains(name.as_str()), "{text} does not show templates/{name}");
+        }
+    }
+    let listed = BY_DIGEST.iter().map(|(template, ..)| *template);
+    for name in listed.chain(ONLY_VALUES.iter().chain(&ELSEWHERE).map(|(template, _)| *template)) {
+        assert!(templates.contains_key(name), "templates/{name} does not exist");
+    }
+}
+
+#[test]
+fn each_whole_text_shows_a_template_that_the_others_do_not() {
+    let (templates, files) = (own_lines(), &*FILES);
+    for (text, _) in TEXTS {
+        let others = TEXTS.iter().filter(|(other, _)| *other != text);
+        let by_others: BTreeSet<&str> = others.flat_map(|(other, _)| shown(&templates, files, other)).collect();
+        let own: Vec<&str> = shown(&templates, files, text).difference(&by_others).copied().collect();
+        assert!(!own.is_empty(), "{text} shows no template of its own");
+    }
+}
+
+#[test]
+fn every_family_has_a_whole_text() {
+    for family in cutemplate::recipe::FAMILIES {
+        let mut parts = CATALOGUE.iter().filter(|plan| plan.family() == family.name).flat_map(|plan| plan.parts());
+        assert!(parts.any(|part| reason(&format!("{}.cuh", part.name())).is_some()), "{}", family.name);
+    }
+}
