@@ -14,6 +14,7 @@ mod fuzz;
 mod hopper;
 mod limits;
 mod machine;
+mod maps;
 mod numbers;
 mod opcodes;
 mod opcodes_matrix;

@@ -167,6 +167,35 @@ fn structs_hold_tensor_maps() {
     assert!(e.contains("a multiple of 64"), "{e}");
 }
 
+/// Two tensor maps in a buffer: the kernel takes the second.
+#[test]
+fn buffers_hold_tensor_maps() {
+    let kernel = ".visible .entry k(.param .u64 m, .param .u64 z)\n{\n.reg .pred %p;\n.reg .b32 %r<9>;\n.reg .b64 %d<5>;\n\
+        .shared .align 128 .b8 s[128];\n.shared .align 8 .b8 bar[8];\nmov.u32 %r1, s;\nmov.u32 %r2, bar;\nld.param.u64 %d1, [m];\n\
+        ld.param.u64 %d2, [z];\nmov.u32 %r3, 0;\nmov.u32 %r4, 1;\nfence.proxy.tensormap::generic.acquire.sys [%d1], 128;\n\
+        mbarrier.init.shared.b64 [%r2], 1;\nfence.mbarrier_init.release.cluster;\nmbarrier.arrive.expect_tx.shared.b64 _, [%r2], 64;\n\
+        cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1, {%r3, %r4}], [%r2];\n\
+        WAIT:\nmbarrier.try_wait.parity.shared.b64 %p, [%r2], 0;\n@!%p bra WAIT;\nld.shared.b32 %r5, [%r1];\n\
+        st.global.b32 [%d2], %r5;\nret;\n}\n";
+    let folder = with(kernel);
+    let map = |byte: u32, of: &str| {
+        format!(r#"{{{of}, "byte": {byte}, "dtype": "f32", "dims": [16, 2], "strides": [128], "box": [16, 1]}}"#)
+    };
+    let maps = format!("{}, {}", map(0, r#""npy": "x.npy""#), map(32, r#""of": "all""#));
+    let rest = format!(r#", "buffers": {{"maps": {{"tensor_maps": [{maps}]}}, "all": {{"npy": "x.npy"}}}}"#);
+    let args = r#"{"of": "maps", "byte": 128}, {"npy": "one.npy", "out": "z.npy"}"#;
+    let report = run(&folder, &text(args, &rest)).expect("it runs").remove(0);
+    assert!(report.report.is_clean(), "{}", report.report);
+    assert_eq!(elements(&folder, "z.npy"), 40_f32.to_le_bytes());
+    let report = run(&folder, &text(&args.replace("128", "0"), &rest)).expect("it runs").remove(0);
+    assert!(report.report.is_clean(), "{}", report.report);
+    assert_eq!(elements(&folder, "z.npy"), 32_f32.to_le_bytes());
+    // Without the fence, which each block needs.
+    let folder = with(&kernel.replace("fence.proxy.tensormap::generic.acquire.sys [%d1], 128;\n", ""));
+    let report = run(&folder, &text(args, &rest)).expect("it runs").remove(0);
+    assert!(report.report.to_string().contains("rule map-acquire"), "{}", report.report);
+}
+
 /// b[0] = a[0]; b may be part of a's memory.
 const COPY: &str = ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<3>;\n.reg .b64 %d<3>;\nld.param.u64 %d1, [a];\n\
     ld.param.u64 %d2, [b];\nld.global.b32 %r1, [%d1];\nst.global.b32 [%d2], %r1;\nret;\n}\n";

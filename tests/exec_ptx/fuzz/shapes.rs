@@ -36,6 +36,10 @@ const OTHERS: &str = "
     cp.async.bulk.global.shared::cta.bulk_group [%a3], [%w21], 16; cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%a3], [room], 16;
     cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [room], [room], 16, [bar0]; cp.async.bulk.prefetch.L2.global [%a1], 16;
     cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [room], [%a1, {%w1, %w2}], [bar0];
+    tensormap.replace.tile.global_address.global.b1024.b64 [%a3], %d1; tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [room], 0, %w1;
+    tensormap.replace.tile.rank.b1024.b32 [%a4], 1; tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%w21], 3;
+    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%a3], [room], 128; prefetch.tensormap [%a1];
+    fence.proxy.tensormap::generic.acquire.gpu [%a3], 128; fence.proxy.tensormap::generic.release.cta;
     cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; cp.async.bulk.wait_group.read 1; fence.proxy.async; fence.mbarrier_init.release.cluster;
     st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%w21], {%w1, %w2}, [%w22]; barrier.cluster.arrive; barrier.cluster.wait; mapa.u64 %d1, %d2, %w1;
     mapa.shared::cluster.u32 %w1, %w21, 0; getctarank.u64 %w1, %d1; setmaxnreg.dec.sync.aligned.u32 40; griddepcontrol.wait; griddepcontrol.launch_dependents;

@@ -192,6 +192,24 @@ rules! {
             section "cp.async.bulk"
             help "wait for all readers before the copy is issued: `__syncthreads()`, or the stage's empty `mbarrier`"
         }
+        MapRelease "map-release" {
+            required "a release of the tensormap proxy between a change of a map and its use"
+            because "copies read maps by the tensormap proxy, which may still see the map that was there before"
+            section "Proxies"
+            help "publish it by `tensormap.cp_fenceproxy`, or add `fence.proxy.tensormap::generic.release.gpu` after the change"
+        }
+        MapAcquire "map-acquire" {
+            required "an acquire of the tensormap proxy, in the block that uses a map, after the map was written"
+            because "copies read maps by the tensormap proxy, which may still see the map that was there before"
+            section "Proxies"
+            help "add `fence.proxy.tensormap::generic.acquire.gpu [map], 128` and a barrier of its readers before the copy"
+        }
+        MapInUse "map-in-use" {
+            required "the end of every copy that uses a map before the map is changed"
+            because "a copy may read its map at any moment between its issue and its wait"
+            section "Asynchronous Operations"
+            help "wait for the copies first: their `mbarrier`, or `cp.async.bulk.wait_group 0`"
+        }
         CopyCommit "copy-commit" {
             required "`cp.async.commit_group` after a copy that a `cp.async.wait_group` waits for"
             because "`cp.async.wait_group` waits for committed groups only"
@@ -360,6 +378,18 @@ rules! {
         }
     }
     TensorMap {
+        MapField "map-field" {
+            required "every field of a map set, each to a value that it takes"
+            because "the copy faults, or moves other bytes"
+            section "tensormap.replace"
+            help "correct the value at `tensormap.replace`, or set the field that is named"
+        }
+        MapBytes "map-bytes" {
+            required "a map from `cuTensorMapEncodeTiled` or `tensormap.replace`, of which other stores change no part"
+            because "the encoding is not documented: only the driver and `tensormap.replace` may write parts of it"
+            section "tensormap.replace"
+            help "copy all 128 bytes of a map, and change its fields by `tensormap.replace`"
+        }
         TensorMap "tensor-map" {
             required "a map with as many modes as the copy, and an address that the copy allows"
             because "the copy faults, or moves other bytes"

@@ -121,6 +121,7 @@ pub(super) enum Op {
     Mapa,
     SetMaxRegisters,
     StAsync,
+    Map,
     // Of the caches.
     Discard,
     /// All lanes of a warp have to be here.

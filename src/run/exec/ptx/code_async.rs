@@ -1,7 +1,8 @@
 //! What instructions of the asynchronous proxy and of clusters do, in the compact form.
 
 use super::code::{Class, Draft, Inst, Op, Order, Scope};
-use super::types::Ty;
+use super::tensor_map::Field;
+use super::types::{Space, Ty};
 
 /// Tables of [`Draft`] that only entries for Hopper chips fill.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +11,7 @@ pub(super) struct AsyncTables {
     pub(super) bulks: Vec<BulkInfo>,
     pub(super) wgmmas: Vec<WgmmaInfo>,
     pub(super) stores: Vec<StoreInfo>,
+    pub(super) maps: Vec<MapInfo>,
     /// Of each instruction, whether it reads (1) or writes (2) a register that `wgmma` works on; empty where there is none.
     pub(super) touches: Vec<u8>,
 }
@@ -110,6 +112,37 @@ pub(super) struct StoreInfo {
     pub(super) near_offset: [i64; 2],
 }
 
+/// What is done with a tensor map in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MapOp {
+    Replace {
+        field: Field,
+        mode: u32,
+        space: Space,
+    },
+    /// From shared to global memory, by a whole warp, and released.
+    Copy(Scope),
+    Release(Scope),
+    Acquire(Scope),
+    Prefetch,
+}
+
+/// `a` is the address of the map, `b` the new value of its field, or the address that it is copied from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MapInfo {
+    pub(super) op: MapOp,
+    pub(super) address64: bool,
+    pub(super) b64: bool,
+    pub(super) offset: i64,
+    pub(super) from_offset: i64,
+}
+
+impl MapInfo {
+    pub(super) fn new(op: MapOp) -> MapInfo {
+        MapInfo { op, address64: true, b64: false, offset: 0, from_offset: 0 }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WgmmaInfo {
     pub(super) n: u32,
@@ -150,6 +183,10 @@ pub(super) fn classes(code: &Draft, inst: &Inst) -> [Class; 5] {
         Op::StAsync => {
             let [a, c] = code.asyncs.stores[inst.x as usize].near64;
             [W32, W32, wide(a), W32, wide(c)]
+        }
+        Op::Map => {
+            let info = code.asyncs.maps[inst.x as usize];
+            [W32, W32, wide(info.address64), wide(info.b64), W32]
         }
         Op::Mapa => {
             let c = wide(inst.x & 1 != 0);

@@ -9,7 +9,7 @@ use super::machine::{
     BEFORE, Checks, Grid, MULTIPROCESSORS, SHARED_STRIDE, SHARED_WINDOW, SharedPlace, causes::Lines, race::Races,
     report::site, run_blocks, shadow::sides,
 };
-use super::maps::LaunchMap;
+use super::maps::{LaunchMap, MapPlace};
 use super::parse::clip;
 use super::place::{Placed, Shared};
 use super::profile::profile;
@@ -295,10 +295,17 @@ impl<'a> Launch<'a> {
     }
 
     /// What the tensor map at `offset` of the parameters says: its first element is a byte of buffer `index`. The driver's 128 bytes
-    /// are opaque, and nobody reads them here.
+    /// are opaque: here they are others, which a kernel may copy and change by `tensormap.replace`.
     #[must_use]
     pub fn tensor_map(mut self, offset: usize, index: usize, byte: u64, spec: TensorMapSpec) -> Self {
-        self.maps.push(LaunchMap { offset, buffer: index, byte, spec });
+        self.maps.push(LaunchMap { place: MapPlace::Param(offset), buffer: index, byte, spec });
+        self
+    }
+
+    /// The same of a map that lies in memory: at byte `at` of buffer `holder`, a multiple of 64.
+    #[must_use]
+    pub fn tensor_map_in(mut self, holder: usize, at: u64, index: usize, byte: u64, spec: TensorMapSpec) -> Self {
+        self.maps.push(LaunchMap { place: MapPlace::Buffer(holder, at), buffer: index, byte, spec });
         self
     }
 
@@ -356,7 +363,6 @@ impl<'a> Launch<'a> {
         let mut placed = self.place(code)?;
         self.fill(code, &mut placed)?;
         let Placed { memory, buffers, globals, param, workspace } = placed;
-        let maps = self.placed_maps(&memory, &buffers, memory.allocations[param].start)?;
         let Shared { places: shared, offsets, reserved, bytes: one_block } = self.shared(code)?;
         let cluster = self.cluster_of(code)?;
         let ranks = cluster.iter().product::<u32>();
@@ -393,7 +399,6 @@ impl<'a> Launch<'a> {
             grid: self.grid,
             block: self.block,
             cluster,
-            maps,
             dynamic_smem: self.dynamic_smem,
             shared,
             shared_bytes: shared_stride * u64::from(ranks),

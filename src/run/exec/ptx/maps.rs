@@ -2,77 +2,79 @@
 
 use super::code::Code;
 use super::error::Error;
-use super::launch::Launch;
+use super::launch::{Data, Launch};
 use super::memory::Memory;
-use crate::tiling::{MapSwizzle, TensorMapSpec};
+use super::tensor_map::{Image, MAP_ALIGN, MAP_BYTES, Map};
+use crate::tiling::TensorMapSpec;
 
 /// Blocks of a cluster, at most: more than 8 have to be asked for.
 const MOST_BLOCKS: u32 = 16;
 
-/// A tensor map among the parameters.
+/// Where a tensor map lies that the launch gives.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum MapPlace {
+    /// At an offset of the parameters.
+    Param(usize),
+    /// At a byte of a buffer.
+    Buffer(usize, u64),
+}
+
+/// A tensor map that the launch gives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LaunchMap {
-    pub(super) offset: usize,
+    pub(super) place: MapPlace,
     pub(super) buffer: usize,
     pub(super) byte: u64,
     pub(super) spec: TensorMapSpec,
 }
 
-/// What is wrong with a map, as `cuTensorMapEncodeTiled` checks it.
-fn flaw(spec: &TensorMapSpec) -> Option<(&'static str, String)> {
-    let rank = spec.rank as usize;
-    if !(1..=spec.dims.len()).contains(&rank) {
-        return Some(("1 to 5 modes", format!("{rank} modes")));
-    }
-    let size = spec.dtype.bytes().0;
-    let inner = u64::from(spec.extents[0]) * size;
-    if !spec.address.is_multiple_of(16) {
-        return Some(("an address that is a multiple of 16 bytes", format!("{:#x}", spec.address)));
-    }
-    if let Some(d) = spec.dims[..rank].iter().find(|d| !(1..=1 << 32).contains(*d)) {
-        return Some(("extents of 1 to 2^32", format!("{d}")));
-    }
-    if let Some(s) = spec.strides[..rank - 1].iter().find(|s| !s.is_multiple_of(16) || **s >= 1 << 40) {
-        return Some(("strides that are multiples of 16 bytes, below 2^40", format!("{s} B")));
-    }
-    if let Some(e) = spec.extents[..rank].iter().find(|e| !(1..=256).contains(*e)) {
-        return Some(("extents of a box of 1 to 256", format!("{e}")));
-    }
-    if !inner.is_multiple_of(16) {
-        return Some(("rows of a box that are multiples of 16 bytes", format!("{inner} B")));
-    }
-    let span = spec.swizzle.span().map_or(inner, |s| s.0);
-    (spec.swizzle != MapSwizzle::None && inner > span)
-        .then(|| ("rows of a box within the span of its swizzle", format!("{inner} B, swizzle {}", spec.swizzle)))
-}
-
 impl Launch<'_> {
-    /// The maps with the addresses of the device: those that the kernel knows, and those of the tensors.
-    pub(super) fn placed_maps(
-        &self,
-        memory: &Memory,
-        buffers: &[usize],
-        params: u64,
-    ) -> Result<Vec<(u64, TensorMapSpec)>, Error> {
+    /// The bytes of the maps, with where they lie.
+    pub(super) fn placed_maps(&self, memory: &Memory, buffers: &[usize]) -> Result<Vec<(MapPlace, Image)>, Error> {
         let place = |map: &LaunchMap| {
             let Some(index) = buffers.get(map.buffer) else {
                 return Err(Error::launch("a tensor map is of no buffer").found(format!("buffer {}", map.buffer)));
             };
-            if !map.offset.is_multiple_of(64) || map.offset.saturating_add(128) > self.params.len() {
-                return Err(Error::launch("a tensor map lies outside of the parameters")
-                    .found(format!("offset {}", map.offset))
-                    .required("128 bytes of them, at a multiple of 64"));
-            }
+            self.has_room(map.place)?;
             let address = memory.allocations[*index].start.wrapping_add(map.byte);
-            let spec = TensorMapSpec { address, ..map.spec };
-            match flaw(&spec) {
-                None => Ok((params + map.offset as u64, spec)),
+            let placed = Map::from(&TensorMapSpec { address, ..map.spec });
+            match placed.flaw() {
+                None => Ok((map.place, Image::of(&placed))),
                 Some((required, found)) => {
                     Err(Error::launch("a tensor map is none that a driver encodes").found(found).required(required))
                 }
             }
         };
         self.maps.iter().map(place).collect()
+    }
+
+    fn has_room(&self, place: MapPlace) -> Result<(), Error> {
+        let refuse =
+            |what: &str, found: String, required: &str| Err(Error::launch(what).found(found).required(required));
+        match place {
+            MapPlace::Param(at) => {
+                if !(at as u64).is_multiple_of(MAP_ALIGN) || at.saturating_add(MAP_BYTES as usize) > self.params.len() {
+                    let required = "128 bytes of them, at a multiple of 64";
+                    return refuse("a tensor map lies outside of the parameters", format!("offset {at}"), required);
+                }
+            }
+            MapPlace::Buffer(number, at) => {
+                let room = self.buffers.get(number).map_or(0, |b| match &b.data {
+                    Data::Read(bytes) => bytes.len() as u64,
+                    Data::Write(bytes) => bytes.len() as u64,
+                    Data::Scratch(bytes) => *bytes,
+                });
+                if !at.is_multiple_of(MAP_ALIGN) || at.saturating_add(MAP_BYTES) > room {
+                    let found = format!("byte {at} of buffer {number}");
+                    return refuse(
+                        "a tensor map lies outside of its buffer",
+                        found,
+                        "128 bytes of it, at a multiple of 64",
+                    );
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The cluster that the entry is compiled for, or that the launch asks for.

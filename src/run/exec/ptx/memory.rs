@@ -33,6 +33,13 @@ pub(super) struct Allocation {
     pub(super) known: bool,
 }
 
+impl Allocation {
+    /// Whether it is a variable in constant memory.
+    pub(super) fn is_constant(&self) -> bool {
+        !self.writable && !self.is_param && self.name.starts_with("const ")
+    }
+}
+
 /// What may be all zeros.
 trait Zeros {}
 impl Zeros for AtomicU32 {}
@@ -103,7 +110,13 @@ impl Memory {
     }
 
     pub(super) fn fill(&mut self, allocation: usize, bytes: &[u8], written: bool) {
-        let start = self.allocations[allocation].start;
+        self.fill_at(self.allocations[allocation].start, bytes, written);
+        let a = &mut self.allocations[allocation];
+        a.known = written && !a.writable && bytes.len() as u64 == a.end - a.start;
+    }
+
+    /// Bytes of an allocation.
+    pub(super) fn fill_at(&mut self, start: u64, bytes: &[u8], written: bool) {
         // Whole words first, where the bytes begin at one.
         let whole = if start.is_multiple_of(4) { bytes.len() / 4 * 4 } else { 0 };
         let first = ((start - BASE) / 4) as usize;
@@ -118,8 +131,6 @@ impl Memory {
         }
         if written {
             self.mark(start, bytes.len() as u64);
-            let a = &mut self.allocations[allocation];
-            a.known = !a.writable && bytes.len() as u64 == a.end - a.start;
         }
     }
 

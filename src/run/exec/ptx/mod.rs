@@ -60,6 +60,7 @@ mod profile;
 mod program;
 mod proof;
 mod row;
+mod tensor_map;
 mod types;
 
 pub use allow::Allow;

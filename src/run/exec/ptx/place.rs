@@ -5,7 +5,9 @@ use super::code::{Code, Inst, Op};
 use super::launch::{Buffer, Data, Launch, Placement, variable};
 use super::lower::operands::SPECIAL;
 use super::machine::{RESERVED, SharedPlace, WINDOW};
+use super::maps::MapPlace;
 use super::memory::Memory;
+use super::tensor_map::MAP_BYTES;
 
 /// Memory, and in it the buffers, the variables of the module and the parameters.
 pub(super) struct Placed {
@@ -158,6 +160,18 @@ impl Launch<'_> {
                 return Err(Error::launch("a pointer lies outside of the parameters").found(format!("offset {offset}")));
             };
             room.copy_from_slice(&address.to_le_bytes());
+        }
+        for (place, image) in self.placed_maps(memory, buffers)? {
+            match place {
+                MapPlace::Param(at) => {
+                    let room = self.params.get_mut(at..at + MAP_BYTES as usize);
+                    room.into_iter().for_each(|room| room.copy_from_slice(&image.bytes()));
+                }
+                MapPlace::Buffer(number, at) => {
+                    let holder = buffers.get(number).map(|index| memory.allocations[*index].start);
+                    holder.into_iter().for_each(|start| memory.fill_at(start + at, &image.bytes(), true));
+                }
+            }
         }
         memory.fill(*param, &self.params, true);
         if let Some(index) = workspace {

@@ -211,6 +211,8 @@ const BUFFER_KEYS: &[Key] = keys! {
     "npy" Form, Path, "\"x.npy\"": "the elements of this array, in the order of the file";
     "bytes" Form, Hex, "\"00ff\"": "these bytes";
     "scratch" Form, Whole { least: 0, most: 16 << 30 }, "256": "so many bytes that nobody has written";
+    "tensor_maps" Form, List(&TENSOR_MAP), "[{\"of\": 0, \"dtype\": \"f32\", \"dims\": [64], \"box\": [16]}]":
+        "tensor maps in global memory, 128 bytes each";
     "written" With(&["npy"]), Flag, "false": "false: nobody has written the memory [true]";
     "out" Optional, Path, "\"x_out.npy\"": "where it is written after the launch, as unsigned bytes where there is no `npy`";
 };

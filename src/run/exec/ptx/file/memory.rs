@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use super::check::{Checked, hex};
 use super::json::Json;
 use super::keys::BUFFER;
-use super::{array, bad};
+use super::{array, bad, map};
 use crate::exec::ptx::launch::{Buffer, Data};
-use crate::exec::ptx::{Error, Module};
+use crate::exec::ptx::tensor_map::MAP_BYTES;
+use crate::exec::ptx::{Error, Launch, Module};
+use crate::tiling::TensorMapSpec;
 
 /// What memory that nobody has written holds.
 const UNWRITTEN: u8 = 0xcd;
@@ -58,6 +60,16 @@ impl Held {
     }
 }
 
+/// A tensor map in a buffer.
+#[derive(Debug)]
+struct HeldMap {
+    holder: usize,
+    at: u64,
+    buffer: usize,
+    byte: u64,
+    spec: TensorMapSpec,
+}
+
 /// All memory of a launch.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
@@ -65,6 +77,8 @@ pub(super) struct Memory {
     /// Of each argument, the number of its buffer.
     of_argument: Vec<Option<usize>>,
     of_name: BTreeMap<String, usize>,
+    /// Tensor maps that lie in buffers.
+    maps: Vec<HeldMap>,
     pub(super) notes: Vec<String>,
 }
 
@@ -91,6 +105,17 @@ impl Memory {
         for argument in launch.list("args") {
             let number = memory.own(&argument, folder)?;
             memory.of_argument.push(number);
+        }
+        for (name, buffer) in launch.named("buffers") {
+            let holder = memory.of_name.get(name).copied().unwrap_or_default();
+            for (at, value) in (0..).step_by(MAP_BYTES as usize).zip(buffer.list("tensor_maps")) {
+                let spec = map::read(&value)?;
+                let own = if value.has("npy") { Some(memory.hold(&value, "", folder)?) } else { None };
+                let buffer = own.map_or_else(|| memory.of(&value), Ok)?;
+                memory.held[buffer].is_used = true;
+                let byte = memory.byte(&value, buffer)?;
+                memory.maps.push(HeldMap { holder, at, buffer, byte, spec });
+            }
         }
         Ok(memory)
     }
@@ -134,6 +159,9 @@ impl Memory {
             None => {
                 let data = match value.text("bytes").and_then(hex) {
                     Some(bytes) => bytes,
+                    None if value.has("tensor_maps") => {
+                        vec![0; value.list("tensor_maps").count() * MAP_BYTES as usize]
+                    }
                     None => room(value)?,
                 };
                 (array::header("|u1", Some(data.len() as u64)), data)
@@ -145,7 +173,8 @@ impl Memory {
         if !is_written {
             data.fill(UNWRITTEN);
         }
-        let is_output = out.is_some() || !is_written;
+        // Kernels change maps in place.
+        let is_output = out.is_some() || !is_written || value.has("tensor_maps");
         let path = value.path.clone();
         self.held.push(Held { name: called, path, header, data, is_written, is_output, out, is_used: false });
         Ok(self.held.len() - 1)
@@ -187,6 +216,12 @@ impl Memory {
                 .required(format!("at most {bytes}, the bytes of {}", self.held[number].name)));
         }
         Ok(byte)
+    }
+
+    /// Tells a launch, whose buffers these are, of the maps in them.
+    pub(super) fn tell<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
+        let tell = |launch: Launch<'a>, m: &HeldMap| launch.tensor_map_in(m.holder, m.at, m.buffer, m.byte, m.spec);
+        self.maps.iter().fold(launch, tell)
     }
 
     /// Every buffer is some argument's.

@@ -235,7 +235,7 @@ impl Ready {
     fn once(&self, settings: &Checked<'_>, seed: u64, profile: bool) -> Result<(Report, Left), Error> {
         let mut left: Left = self.held().map(Held::copy).collect();
         let mut launch = settings::tell(self.module.launch(&self.entry)?, settings).seed(seed).profile(profile);
-        launch = self.params.tell(launch);
+        launch = self.memory.tell(self.params.tell(launch));
         let (buffers, variables) = left.split_at_mut(self.memory.held.len());
         for (held, bytes) in self.memory.held.iter().zip(buffers) {
             launch = launch.buffer(held.buffer(bytes));

@@ -16,7 +16,6 @@ pub(super) fn is_one(i: &Instruction<'_>) -> bool {
         "st" => first == "async",
         "barrier" => first == "cluster",
         "fence" => matches!(first, "proxy" | "mbarrier_init"),
-        "prefetch" => i.modifiers.contains(&"tensormap"),
         _ => false,
     }
 }
@@ -55,11 +54,6 @@ impl<'a> Lower<'a, '_> {
             "barrier" => self.cluster_barrier(i),
             "fence" => self.proxy_fence(i),
             "setmaxnreg" => self.set_max_registers(i),
-            "prefetch" => {
-                self.expect_operands(i, 1)?;
-                self.address(&i.operands[0])?;
-                self.emit(Inst::new(Op::Nop)).map(drop)
-            }
             _ => self.mapa(i),
         }
     }

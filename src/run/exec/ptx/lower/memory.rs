@@ -22,7 +22,7 @@ struct Access {
     rest: Vec<String>,
 }
 
-fn scope(word: &str) -> Option<Scope> {
+pub(super) fn scope(word: &str) -> Option<Scope> {
     Some(match word {
         "cta" => Scope::Cta,
         "cluster" => Scope::Cluster,

@@ -14,6 +14,7 @@ mod mma;
 pub(super) mod operands;
 pub(super) mod regs;
 mod sync;
+mod tensormap;
 pub(super) mod variables;
 mod video;
 pub(super) mod wgmma;
@@ -398,6 +399,9 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn dispatch(&mut self, i: &Instruction<'a>) -> Result<()> {
+        if tensormap::is_one(i) {
+            return self.tensormap(i);
+        }
         if hopper::is_one(i) {
             return self.hopper(i);
         }

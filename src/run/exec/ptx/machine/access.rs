@@ -275,9 +275,7 @@ pub(super) fn is_space(g: &Grid<'_>, rank: u32, addresses: &[u64; 32], space: u3
             s if s == Space::SharedCluster as u32 => shared,
             s if s == Space::Local as u32 => local,
             s if s == Space::Param as u32 => allocation.is_some_and(|a| a.is_param),
-            s if s == Space::Const as u32 => {
-                allocation.is_some_and(|a| !a.writable && !a.is_param && a.name.starts_with("const "))
-            }
+            s if s == Space::Const as u32 => allocation.is_some_and(|a| a.is_constant()),
             _ => !shared && !local && address >= BASE,
         }
     };

@@ -1,6 +1,7 @@
 //! Which rule two accesses break that nothing orders.
 
 use super::Grid;
+use super::proxy::Room;
 use super::warp::{Block, Warp};
 use super::word::{ACTOR, Access, Flaw};
 use crate::exec::Rule;
@@ -16,6 +17,9 @@ pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Acc
     }
     if first.in_flight {
         return b.flying.lacks.get(&(first.warp, first.pc)).copied().unwrap_or(Rule::CopyWait);
+    }
+    if first.actor != 0 && first.room == Room::Map {
+        return Rule::MapInUse;
     }
     if first.actor != 0 {
         return wait(g, w, first);

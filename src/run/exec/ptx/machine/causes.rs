@@ -81,6 +81,7 @@ fn synchronises(op: Op) -> bool {
             | Op::WarpSync
             | Op::Fence
             | Op::ProxyFence
+            | Op::Map
             | Op::InitFence
             | Op::CpWait
             | Op::GridWait
@@ -343,7 +344,7 @@ impl Findings {
         });
         let is_told = |pc: &u32| {
             let op = code.insts.get(*pc as usize).map(|inst| inst.op);
-            matches!(op, Some(Op::Bulk | Op::StAsync | Op::Mbarrier))
+            matches!(op, Some(Op::Bulk | Op::StAsync | Op::Mbarrier | Op::Map))
         };
         let in_vain = not_made.iter().any(is_told);
         let follows = |cause: &Cause, known: &Known| match cause.rule {
@@ -351,7 +352,7 @@ impl Findings {
             // A wait for what is no barrier does not wait.
             Rule::CopyArrival | Rule::UseBeforeOverwrite => uninitialised,
             Rule::ProductEnd => known.places.iter().any(|[pc, _]| racing.contains(pc) || products.contains(pc)),
-            Rule::Arrival => in_vain,
+            Rule::Arrival | Rule::End => in_vain,
             // What another thread may not have written yet.
             Rule::Initialised => !known.origins.is_empty() && known.origins.is_subset(&racing),
             _ => false,

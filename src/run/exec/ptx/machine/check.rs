@@ -48,6 +48,7 @@ pub(super) fn guard(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: 
             | Op::Mbarrier
             | Op::Bulk
             | Op::StAsync
+            | Op::Map
             | Op::Wgmma
     );
     if undefined != 0 && decides {
@@ -109,7 +110,7 @@ pub(super) fn propagate(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, 
             return;
         }
         Op::Mma => return mma(g, w, inst, mask),
-        Op::Mbarrier | Op::Bulk | Op::StAsync | Op::Wgmma => {
+        Op::Mbarrier | Op::Bulk | Op::StAsync | Op::Map | Op::Wgmma => {
             return hopper::undefined(g, b, w, inst, pc, mask);
         }
         _ => {}

@@ -263,7 +263,7 @@ pub(super) fn wait(g: &Grid<'_>, b: &mut Block, number: usize, lane: u32, before
             if b.flying.flights[i].data.is_none()
                 && let Some(mut flight) = b.flying.flights.remove(i)
             {
-                tma::take(g, b, &mut flight);
+                tma::take(b, &mut flight);
                 b.flying.flights.insert(i, flight);
             }
             i += 1;

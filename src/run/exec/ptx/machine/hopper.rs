@@ -4,9 +4,9 @@ use super::block::Running;
 use super::run::Event;
 use super::vector::Rows;
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, cluster, discard, flight, mbarrier, mbarrier_wait, proxy, st_async, tma, wgmma, wgmma_groups};
+use super::{Grid, cluster, discard, flight, maps, mbarrier, mbarrier_wait, proxy, st_async, tma, wgmma, wgmma_groups};
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
-use crate::exec::ptx::code_async::classes;
+use crate::exec::ptx::code_async::{MapOp, classes};
 
 /// How the loop goes on.
 pub(super) enum Next {
@@ -36,6 +36,7 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issu
     let aligned = match inst.op {
         Op::Converge | Op::Wgmma | Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait | Op::SetMaxRegisters => true,
         Op::ClusterArrive | Op::ClusterWait => inst.x & 2 != 0,
+        Op::Map => matches!(g.code.asyncs.maps[inst.x as usize].op, MapOp::Copy(_)),
         _ => false,
     };
     if aligned && mask != w.live {
@@ -49,6 +50,7 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issu
             Op::Converge => {}
             Op::Discard => discard::discard(g, b, w, r, inst, pc, mask),
             Op::StAsync => st_async::issue(g, b, w, r, inst, pc, mask),
+            Op::Map => maps::step(g, b, w, r, inst, pc, mask),
             Op::BulkCommit => tma::commit(g, b, w, mask),
             Op::BulkWait => tma::wait(g, b, w, inst, pc, mask),
             Op::ProxyFence => proxy::fence(w, mask, inst.x),

@@ -18,6 +18,8 @@ mod discard;
 mod flight;
 mod hopper;
 mod lanes;
+mod map_proxy;
+mod maps;
 mod matrix;
 mod mbarrier;
 mod mbarrier_wait;
@@ -118,8 +120,6 @@ pub(super) struct Grid<'a> {
     pub(super) block: [u32; 3],
     /// Blocks of a cluster.
     pub(super) cluster: [u32; 3],
-    /// Tensor maps: the address that the kernel knows, and what the map says, its address the device's.
-    pub(super) maps: Vec<(u64, crate::tiling::TensorMapSpec)>,
     pub(super) dynamic_smem: u32,
     /// Shared memory: its variables, and its bytes from offset 0,
     /// of each block of a cluster, one after the other.

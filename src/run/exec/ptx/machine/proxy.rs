@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::map_proxy::MapProxy;
 use super::order::WarpClock;
 use super::warp::Warp;
 use crate::exec::ptx::code::{PROXY_CLUSTER, PROXY_CTA, PROXY_GLOBAL};
@@ -10,6 +11,8 @@ use crate::exec::ptx::code::{PROXY_CLUSTER, PROXY_CTA, PROXY_GLOBAL};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) enum Room {
     Global,
+    /// A tensor map, which copies read by the tensormap proxy.
+    Map,
     /// That of a block of the cluster.
     Shared(u8),
 }
@@ -21,6 +24,7 @@ pub(in super::super) struct Proxy {
     fenced: FxHashMap<(u32, Room), [u32; 32]>,
     /// By warp: up to which epoch its initialisations of barriers are known.
     inits: FxHashMap<u32, u32>,
+    pub(super) maps: MapProxy,
 }
 
 impl Proxy {
@@ -35,11 +39,12 @@ impl Proxy {
             let known = self.inits.entry(*warp).or_default();
             *known = (*known).max(*epoch);
         }
+        self.maps.join(&other.maps);
     }
 
     /// What is published where nothing but initialisations is.
     pub(super) fn inits_alone(&self) -> Proxy {
-        Proxy { fenced: FxHashMap::default(), inits: self.inits.clone() }
+        Proxy { inits: self.inits.clone(), ..Proxy::default() }
     }
 }
 
@@ -75,19 +80,22 @@ pub(super) fn fence(w: &mut Warp, mask: u32, spaces: u32) {
 }
 
 fn fence_of(clock: &mut WarpClock, mask: u32, room: Room) {
-    let others: Vec<(u32, u32)> = clock.seen.all(clock.id / 32 * 32).filter(|(w, _)| *w != clock.id).collect();
-    let fenced = &mut clock.seen.proxy.fenced;
-    for (warp, epoch) in others {
-        for known in fenced.entry((warp, room)).or_insert([0; 32]) {
-            *known = (*known).max(epoch);
-        }
+    for (warp, epochs) in behind(clock, mask) {
+        let known = clock.seen.proxy.fenced.entry((warp, room)).or_insert([0; 32]);
+        known.iter_mut().zip(epochs).for_each(|(a, b)| *a = (*a).max(b));
     }
-    let own = fenced.entry((clock.id, room)).or_insert([0; 32]);
-    for (l, known) in own.iter_mut().enumerate() {
+}
+
+/// What a fence of lanes stands behind: of each warp up to which epoch, of each lane.
+pub(super) fn behind(clock: &WarpClock, mask: u32) -> Vec<(u32, [u32; 32])> {
+    let others = clock.seen.all(clock.id / 32 * 32).filter(|(w, _)| *w != clock.id);
+    let mut all: Vec<(u32, [u32; 32])> = others.map(|(warp, epoch)| (warp, [epoch; 32])).collect();
+    let own = core::array::from_fn(|l| {
         let after = |m: usize| if m == l { clock.own } else { clock.after[m][l].max(clock.common) };
-        let epoch = (0..32).filter(|m| mask >> m & 1 != 0).map(after).max().unwrap_or(0);
-        *known = (*known).max(epoch);
-    }
+        (0..32).filter(|m| mask >> m & 1 != 0).map(after).max().unwrap_or(0)
+    });
+    all.push((clock.id, own));
+    all
 }
 
 /// `fence.mbarrier_init`: initialisations so far are known to whoever meets this warp afterwards.

@@ -18,13 +18,13 @@ use crate::exec::ptx::code::{Order, Scope};
 /// Levels: what no fence stands behind, and what a fence of the block, of the cluster, of the device stands behind.
 const LEVELS: usize = 4;
 const UNFENCED: usize = 0;
-const CTA: usize = 1;
-const CLUSTER: usize = 2;
-const DEVICE: usize = 3;
+pub(super) const CTA: usize = 1;
+pub(super) const CLUSTER: usize = 2;
+pub(super) const DEVICE: usize = 3;
 /// Threads of which an address remembers what they have released there.
 const THREADS: usize = 8;
 
-fn level(scope: Scope) -> usize {
+pub(super) fn level(scope: Scope) -> usize {
     match scope {
         Scope::Cta => CTA,
         Scope::Cluster => CLUSTER,

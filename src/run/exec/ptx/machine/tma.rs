@@ -1,17 +1,19 @@
 //! Bulk and tensor copies: they are issued here, with what they need and who has to be ordered before them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::access::{Place, addresses, locate, shared};
 use super::flight::{self, finding};
 use super::vector::Rows;
 use super::warp::{Block, Warp};
-use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, cluster, mbarrier, race, race_async, report, tma_move, word};
+use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, cluster, maps, mbarrier, race, race_async, report, tma_move, word};
 use crate::exec::ptx::code::Inst;
 use crate::exec::ptx::code_async::{BulkInfo, BulkWay};
+use crate::exec::ptx::tensor_map::Map;
 use crate::exec::ptx::types::Space;
 use crate::exec::{Rule, Target, Who};
-use crate::tiling::{MapSwizzle, TensorMapSpec};
+use crate::tiling::MapSwizzle;
 
 /// A copy that was issued.
 #[derive(Clone, Debug)]
@@ -23,7 +25,7 @@ pub(super) struct Flight {
     pub(super) warp: usize,
     pub(super) lane: u32,
     /// The map of a tensor copy, and the coordinates of its box.
-    pub(super) map: Option<usize>,
+    pub(super) map: Option<Arc<Map>>,
     pub(super) coordinates: [i32; 5],
     /// Bytes in shared memory, where they begin; the other end of plain copies.
     pub(super) near: u64,
@@ -47,11 +49,6 @@ impl Flight {
         matches!(self.info.way, BulkWay::Load | BulkWay::Peer | BulkWay::Registers)
             && self.near / g.shared_stride.max(1) == u64::from(rank)
     }
-}
-
-/// The bytes of a box in shared memory.
-pub(super) fn box_bytes(spec: &TensorMapSpec) -> u64 {
-    spec.extents[..spec.rank as usize].iter().map(|e| u64::from(*e)).product::<u64>() * spec.dtype.bytes().0
 }
 
 /// # Safety
@@ -128,26 +125,29 @@ fn fits(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight, plain: Option
         return false;
     }
     let Some(bytes) = plain else {
-        let Some(index) = g.maps.iter().position(|(at, _)| *at == f.far) else {
-            let detail = format!("no tensor map lies at {}", report::target(g, Space::Global, f.far));
-            return map_flaw(g, b, f, detail);
-        };
-        let spec = &g.maps[index].1;
+        let Some(map) = maps::of(g, b, w, f) else { return false };
+        let spec = &map;
         if spec.rank != f.info.modes {
             let detail = format!("the copy has {} coordinates, the map is {spec}", f.info.modes);
             return map_flaw(g, b, f, detail);
         }
-        let inner = u64::from(spec.extents[0]) * spec.dtype.bytes().0;
+        if let Some((required, found)) = spec.flaw() {
+            return map_flaw(g, b, f, format!("the map has to have {required}, it has {found}: {spec}"));
+        }
+        if spec.interleave != 0 {
+            return map_flaw(g, b, f, format!("a map with an interleaved layout is not run here: {spec}"));
+        }
+        let inner = spec.row_bytes();
         if spec.swizzle.span().is_some_and(|span| span.0 != inner) {
             let detail = format!("a box whose rows are shorter than its swizzle is not run here: {spec}");
             return map_flaw(g, b, f, detail);
         }
-        if box_bytes(spec) > SHARED_STRIDE {
-            let detail = format!("a box of {} B fits into no shared memory: {spec}", box_bytes(spec));
+        if spec.box_bytes() > SHARED_STRIDE {
+            let detail = format!("a box of {} B fits into no shared memory: {spec}", spec.box_bytes());
             return map_flaw(g, b, f, detail);
         }
-        debug_assert!(spec.swizzle != MapSwizzle::None || inner.is_multiple_of(16), "the launch was checked");
-        (f.map, f.bytes) = (Some(index), box_bytes(spec) as u32);
+        debug_assert!(spec.swizzle != MapSwizzle::None || inner.is_multiple_of(16), "it has no flaw");
+        (f.bytes, f.map) = (spec.box_bytes() as u32, Some(map));
         return true;
     };
     f.bytes = bytes;
@@ -262,17 +262,23 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &Flight) {
     }
     // What nobody writes needs no order.
     let written = |at: u64| g.memory.find(at).is_some_and(|i| g.memory.allocations[i].writable);
-    match f.map {
+    if let Some(map) = &f.map {
+        maps::note(g, b, w, f, row[0]);
+        if !written(map.address) {
+            return;
+        }
+    }
+    match &f.map {
         None if written(f.far) => {
             race_async::flight(g, b, w, f.pc, lanes, Place::Global(f.far), f.bytes, stores, row[usize::from(stores)]);
         }
-        Some(index) if written(g.maps[index].1.address) => {
-            let rows = tma_move::rows(&g.maps[index].1, &f.coordinates);
+        Some(map) => {
+            let rows = tma_move::rows(map, &f.coordinates);
             for (at, bytes) in rows.filter_map(|row| if stores { row.stored() } else { row.inside }) {
                 race_async::flight(g, b, w, f.pc, lanes, Place::Global(at), bytes, stores, row[usize::from(stores)]);
             }
         }
-        _ => {}
+        None => {}
     }
 }
 
@@ -318,6 +324,6 @@ fn unread(f: &Flight) -> bool {
 }
 
 /// Reads what a store copies, without writing it.
-pub(super) fn take(g: &Grid<'_>, b: &mut Block, f: &mut Flight) {
-    f.data = Some(tma_move::read_near(g, b, f));
+pub(super) fn take(b: &Block, f: &mut Flight) {
+    f.data = Some(tma_move::read_near(b, f));
 }

@@ -7,12 +7,12 @@ use super::origin::{self, Decides};
 use super::tma::Flight;
 use super::warp::Block;
 use super::{Grid, mbarrier, report};
-use crate::dtype::DType;
 use crate::exec::ptx::code_async::{BulkRed, BulkWay};
 use crate::exec::ptx::num::format::{BF16, F16};
+use crate::exec::ptx::tensor_map::{Element, Map};
 use crate::exec::ptx::types::{Space, Ty};
 use crate::exec::{FindingKind, Rule};
-use crate::tiling::{MapSwizzle, MapType, TensorMapSpec};
+use crate::tiling::MapSwizzle;
 use crate::verify::tf32;
 
 /// A row of a box.
@@ -38,17 +38,17 @@ impl BoxRow {
 }
 
 /// The rows of a box, in the order in which they lie in shared memory.
-pub(super) fn rows<'m>(spec: &'m TensorMapSpec, at: &'m [i32; 5]) -> impl Iterator<Item = BoxRow> + 'm {
-    let size = spec.dtype.bytes().0;
+pub(super) fn rows<'m>(spec: &'m Map, at: &'m [i32; 5]) -> impl Iterator<Item = BoxRow> + 'm {
+    let size = spec.element.bytes();
     let rank = spec.rank as usize;
-    let count: u64 = spec.extents[1..rank].iter().map(|e| u64::from(*e)).product();
+    let count: u64 = (1..rank).map(|mode| spec.count(mode)).product();
     let first = i64::from(at[0]);
     let (low, high) = (first.max(0), (first + i64::from(spec.extents[0])).min(spec.dims[0] as i64));
     (0..count).map(move |row| {
         let (mut rest, mut address, mut inside) = (row, spec.address, low < high);
         for (mode, at) in at.iter().enumerate().take(rank).skip(1) {
-            let coordinate = i64::from(*at) + (rest % u64::from(spec.extents[mode])) as i64;
-            rest /= u64::from(spec.extents[mode]);
+            let coordinate = i64::from(*at) + (rest % spec.count(mode) * u64::from(spec.steps[mode])) as i64;
+            rest /= spec.count(mode);
             inside &= (0..spec.dims[mode] as i64).contains(&coordinate);
             address = address.wrapping_add((coordinate as u64).wrapping_mul(spec.strides[mode - 1]));
         }
@@ -70,8 +70,8 @@ pub(super) fn swizzled(at: u64, swizzle: MapSwizzle) -> u64 {
     at ^ (at >> 7 & ((1 << swizzle.bits()) - 1)) << 4
 }
 
-fn swizzle(g: &Grid<'_>, f: &Flight) -> MapSwizzle {
-    f.map.map_or(MapSwizzle::None, |m| g.maps[m].1.swizzle)
+fn swizzle(f: &Flight) -> MapSwizzle {
+    f.map.as_ref().map_or(MapSwizzle::None, |map| map.swizzle)
 }
 
 /// A flight comes to its end.
@@ -80,7 +80,7 @@ pub(super) fn run(g: &Grid<'_>, b: &mut Block, mut f: Flight) {
         BulkWay::Load => {
             let (data, undefined) = read_far(g, b, &f);
             let from = undefined.map_or(0, |at| number(b, &f, Place::Global(at)));
-            write_near(g, b, &f, &data, from);
+            write_near(b, &f, &data, from);
         }
         BulkWay::Peer => {
             let (from, n) = (f.far as usize, f.bytes as usize);
@@ -89,15 +89,15 @@ pub(super) fn run(g: &Grid<'_>, b: &mut Block, mut f: Flight) {
             let undefined = data.iter().position(|(_, written)| !written).map(|i| (from + i) as u64);
             let origin = undefined.map_or(0, |at| near_origin(b, &f, at));
             let data = reduced_near(&f, b, data);
-            write_near(g, b, &f, &data, origin);
+            write_near(b, &f, &data, origin);
         }
         BulkWay::Store => {
-            let data = f.data.take().unwrap_or_else(|| read_near(g, b, &f));
+            let data = f.data.take().unwrap_or_else(|| read_near(b, &f));
             write_far(g, b, &f, &data);
         }
         BulkWay::Registers => {
             let data = f.data.take().unwrap_or_default();
-            write_near(g, b, &f, &data, f.from);
+            write_near(b, &f, &data, f.from);
         }
         BulkWay::Prefetch => {}
     }
@@ -107,8 +107,8 @@ pub(super) fn run(g: &Grid<'_>, b: &mut Block, mut f: Flight) {
 }
 
 /// The bytes that a store copies, in the order of the box.
-pub(super) fn read_near(g: &Grid<'_>, b: &Block, f: &Flight) -> Vec<(u8, bool)> {
-    let swizzle = swizzle(g, f);
+pub(super) fn read_near(b: &Block, f: &Flight) -> Vec<(u8, bool)> {
+    let swizzle = swizzle(f);
     let mut data = Vec::with_capacity(f.bytes as usize);
     for chunk in (0..u64::from(f.bytes)).step_by(16) {
         let at = swizzled(f.near + chunk, swizzle) as usize;
@@ -128,8 +128,8 @@ fn near_origin(b: &mut Block, f: &Flight, at: u64) -> u32 {
     b.origins.at(at).unwrap_or_else(|| number(b, f, Place::Shared(at)))
 }
 
-fn write_near(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)], from: u32) {
-    let swizzle = swizzle(g, f);
+fn write_near(b: &mut Block, f: &Flight, data: &[(u8, bool)], from: u32) {
+    let swizzle = swizzle(f);
     for (i, chunk) in data.chunks(16).enumerate() {
         let at = swizzled(f.near + 16 * i as u64, swizzle) as usize;
         for (to, (byte, _)) in b.shared[at..].iter_mut().zip(chunk) {
@@ -161,7 +161,7 @@ fn is_there(g: &Grid<'_>, b: &mut Block, f: &Flight, at: u64, bytes: u32, spill:
         Some(_) => return true,
     };
     let target = Some(report::target(g, Space::Global, at));
-    let map = f.map.map_or_else(String::new, |m| format!(" of a box at {:?} of {}", f.coordinates, g.maps[m].1));
+    let map = f.map.as_ref().map_or_else(String::new, |map| format!(" of a box at {:?} of {map}", f.coordinates));
     let behind = match spill {
         0 => String::new(),
         n => format!(": {CHUNK} B are written at once, of which {n} lie behind the row's extent"),
@@ -187,20 +187,19 @@ fn read_global(g: &Grid<'_>, at: u64, bytes: u32, into: &mut [(u8, bool)]) {
 
 /// What a copy reads of global memory, and where the first uninitialised byte of it lies.
 fn read_far(g: &Grid<'_>, b: &mut Block, f: &Flight) -> (Vec<(u8, bool)>, Option<u64>) {
-    // What lies outside of the tensor is zero.
-    let mut data = vec![(0, true); f.bytes as usize];
+    let mut data = outside(f);
     let mut undefined = None;
     let mut look = |at: u64, read: &[(u8, bool)]| {
         let first = read.iter().position(|(_, written)| !written);
         undefined = undefined.or(first.map(|i| at + i as u64));
     };
-    match f.map {
+    match &f.map {
         None => {
             read_global(g, f.far, f.bytes, &mut data);
             look(f.far, &data);
         }
-        Some(m) => {
-            for row in rows(&g.maps[m].1, &f.coordinates) {
+        Some(map) => {
+            for row in rows(map, &f.coordinates) {
                 let Some((at, bytes)) = row.inside else { continue };
                 if !is_there(g, b, f, at, bytes, 0, false) {
                     break;
@@ -209,12 +208,36 @@ fn read_far(g: &Grid<'_>, b: &mut Block, f: &Flight) -> (Vec<(u8, bool)>, Option
                 read_global(g, at, bytes, of_row);
                 look(at, &of_row[..bytes as usize]);
             }
-            if g.maps[m].1.dtype == MapType::Tf32 {
+            if matches!(map.element, Element::F32Ftz | Element::Tf32Ftz) {
+                flush_subnormals(&mut data);
+            }
+            if matches!(map.element, Element::Tf32 | Element::Tf32Ftz) {
                 round_to_tf32(&mut data);
             }
         }
     }
     (data, undefined)
+}
+
+/// What a load brings of what lies outside of the tensor: zeros, or NaN where the map says so.
+fn outside(f: &Flight) -> Vec<(u8, bool)> {
+    let map = f.map.as_ref().filter(|map| map.fills_nan);
+    let Some((element, bits)) = map.and_then(|map| Some((map.element, map.element.nan()?))) else {
+        return vec![(0, true); f.bytes as usize];
+    };
+    let bytes = bits.to_le_bytes();
+    let element = bytes[..element.bytes() as usize].iter().map(|byte| (*byte, true));
+    element.cycle().take(f.bytes as usize).collect()
+}
+
+/// Subnormals of f32 become zeros of their sign.
+fn flush_subnormals(data: &mut [(u8, bool)]) {
+    for element in data.chunks_exact_mut(4) {
+        if element[3].0 & 0x7f == 0 && element[2].0 & 0x80 == 0 {
+            element[3].0 &= 0x80;
+            element[..3].iter_mut().for_each(|byte| byte.0 = 0);
+        }
+    }
 }
 
 /// What TMA makes of f32. NaN has one bit pattern (seen on an H200).
@@ -233,30 +256,22 @@ fn round_to_tf32(data: &mut [(u8, bool)]) {
 
 fn write_far(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)]) {
     let mut undefined = None;
-    match f.map {
+    match &f.map {
         None => write_global(g, f, f.far, data, red_type(f), &mut undefined),
-        Some(m) => {
-            let spec = &g.maps[m].1;
+        Some(spec) => {
             for row in rows(spec, &f.coordinates) {
                 let Some((at, bytes)) = row.stored() else { continue };
                 if !is_there(g, b, f, at, bytes, row.spill, true) {
                     break;
                 }
                 let from = (row.offset + row.skip) as usize;
-                write_global(
-                    g,
-                    f,
-                    at,
-                    &data[from..from + bytes as usize],
-                    map_type(spec.dtype.dtype()),
-                    &mut undefined,
-                );
+                write_global(g, f, at, &data[from..from + bytes as usize], map_type(spec.element), &mut undefined);
             }
         }
     }
     if let Some((byte, bytes)) = undefined {
         let first = data.iter().position(|(_, written)| !written).unwrap_or(0) as u64;
-        let at = swizzled(f.near + first / 16 * 16, swizzle(g, f)) + first % 16;
+        let at = swizzled(f.near + first / 16 * 16, swizzle(f)) + first % 16;
         let (from, at) = (near_origin(b, f, at), Broken::by_whom(&f.who, Rule::Initialised, f.pc));
         let what = "uninitialised bytes are copied to global memory";
         origin::finding_later(g, b, at, &Decides { what, from, written: Some((Space::Global, byte, bytes)) });
@@ -315,15 +330,18 @@ fn red_type(f: &Flight) -> Ty {
     f.info.red.map_or(Ty::B32, |(_, ty)| ty)
 }
 
-fn map_type(dtype: DType) -> Ty {
-    match dtype {
-        DType::F64 => Ty::F64,
-        DType::F32 => Ty::F32,
-        DType::F16 => Ty::F16,
-        DType::Bf16 => Ty::Bf16,
-        DType::I32 => Ty::S32,
-        DType::I16 => Ty::S16,
-        DType::E4m3 | DType::E5m2 | DType::I8 | DType::U8 | DType::Bool => Ty::U8,
+fn map_type(element: Element) -> Ty {
+    match element {
+        Element::F64 => Ty::F64,
+        Element::F32 | Element::F32Ftz | Element::Tf32 | Element::Tf32Ftz => Ty::F32,
+        Element::F16 => Ty::F16,
+        Element::Bf16 => Ty::Bf16,
+        Element::S32 => Ty::S32,
+        Element::U32 => Ty::U32,
+        Element::S64 => Ty::S64,
+        Element::U64 => Ty::U64,
+        Element::U16 => Ty::U16,
+        Element::U8 => Ty::U8,
     }
 }
 

@@ -2,7 +2,7 @@
 //! opinion that both are held to.
 
 use crate::exec::ptx::code::{AtomOp, Class, Draft, Inst, Op, RedMode, VoteMode};
-use crate::exec::ptx::code_async::{BulkWay, MbarrierOp, WgmmaInfo};
+use crate::exec::ptx::code_async::{BulkWay, MapOp, MbarrierOp, WgmmaInfo};
 use crate::exec::ptx::lower::operands::is_wide_special;
 use crate::exec::ptx::machine::mma;
 use crate::exec::ptx::types::Ty;
@@ -210,6 +210,15 @@ pub(super) fn shape(code: &Draft, inst: &Inst) -> Option<Shape> {
             let [near, told] = info.near64.map(|w| Must(wide(w)));
             // One element, two or four: which, the list says.
             listed([near, No, told], 0, &[(u32::from(inst.len), wide(info.bytes == 8))])
+        }
+        Op::Map => {
+            let info = code.asyncs.maps.get(x)?;
+            let address = Must(wide(info.address64));
+            match info.op {
+                MapOp::Replace { .. } | MapOp::Copy(_) => fields(No, No, [address, Must(wide(info.b64)), No]),
+                MapOp::Acquire(_) | MapOp::Prefetch => fields(No, No, [address, No, No]),
+                MapOp::Release(_) => fields(No, No, [No; 3]),
+            }
         }
         Op::Wgmma => {
             let WgmmaInfo { d_registers, a_registers, .. } = *code.asyncs.wgmmas.get(x)?;

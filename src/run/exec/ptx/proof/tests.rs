@@ -46,6 +46,9 @@ const BODY: &str = "
     cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1], [%r3], 16, [%r2];
     cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster
         [%r1], [%d1, {%r2, %r3}], [%r4], %h1;
+    tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d2; tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r1], 0, %r2;
+    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d1], [%r1], 128;
+    prefetch.tensormap [%d1]; fence.proxy.tensormap::generic.acquire.gpu [%d1], 128; fence.proxy.tensormap::generic.release.cta;
     cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; fence.proxy.async; fence.mbarrier_init.release.cluster;
     st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%r1], {%d1, %d2}, [%r2];
     barrier.cluster.arrive; barrier.cluster.wait; mapa.u64 %d1, %d2, %r1; getctarank.shared::cluster.u32 %r1, %r2;
@@ -195,6 +198,7 @@ fn every_wrong_table_entry_is_found() {
                 | Mbarrier
                 | Bulk
                 | StAsync
+                | Map
                 | Wgmma
                 | Sreg
         );
