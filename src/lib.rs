@@ -47,7 +47,7 @@
 //! | `CUTEMPLATE_FETCH=1` | missing CUTLASS and nvcc are fetched, once for a user: pinned wheels, 270 MB, by python3 with pip | a build without them fails and says so |
 //! | `CUTEMPLATE_STUB=1` | builds make stubs, and look for no tool | kernels are compiled |
 //! | `CUTEMPLATE_CACHE_DIR` | where compiled kernels and fetched tools lie | `cutemplate` in the user's directory of caches |
-//! | `CUTEMPLATE_CACHE_SIZE` | what kernels and programs in it may take together, `20G` | 10 GiB |
+//! | `CUTEMPLATE_CACHE_SIZE` | what kernels in it may take together, `20G` | 10 GiB |
 //! | `CUTEMPLATE_NVCC_LAUNCHER` | what starts nvcc where it reads CUDA C++: `sccache` | nothing |
 //! | `CUTEMPLATE_BUNDLE=write` | a build compiles and writes its bundle (`build::Config::bundle`) | it takes the one that is there |
 //! | `CUTLASS_PATH`, `NVCC`, `CUDA_HOME`, `CUDA_PATH`, `CXX` | where the tools are | `PATH` and the usual places |
@@ -92,7 +92,7 @@ pub use ground::{arch, diagnostic, digest, dtype, settings, units, view};
 use ground::{near, reserved};
 #[cfg(feature = "cuda")]
 use launch as fence;
-#[cfg(any(feature = "ptx", feature = "host"))]
+#[cfg(feature = "ptx")]
 pub use run::exec;
 #[cfg(any(feature = "dlpack", feature = "ndarray"))]
 pub use run::interop;

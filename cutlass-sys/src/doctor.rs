@@ -95,7 +95,7 @@ impl Report {
         let python = finder.python().map(|p| row(p.path, None, &p.origin));
         let parts = vec![
             fetched(env, Component::Cutlass, "CUTLASS", "every compilation", cutlass),
-            fetched(env, Component::CudaHeaders, "CUDA headers", "the CPU executor", headers),
+            fetched(env, Component::CudaHeaders, "CUDA headers", "every compilation", headers),
             fetched(env, Component::Nvcc, "nvcc", "fatbins", nvcc),
             fetched(env, Component::Disassembler, "cuobjdump, nvdisasm", "SASS checks", disassembler).in_tests(),
             fetched(env, Component::Libclang, "libclang", "bindgen", libclang).in_tests(),

@@ -49,7 +49,7 @@ pub enum Code<'a> {
         /// The PTX of the text, with lines, which the PTX executor runs.
         ptx: Ptx<'a>,
     },
-    /// Nothing: there are types and text, and the C++ executor, and nothing that a GPU could run.
+    /// Nothing: there are types and text, and nothing that a GPU or the executor could run.
     Stub {
         /// Why.
         why: &'a str,

@@ -1,6 +1,6 @@
 //! Launches, on a GPU and without one, and whether what came of them is right.
 
-#[cfg(any(feature = "ptx", feature = "host"))]
+#[cfg(feature = "ptx")]
 pub mod exec;
 #[cfg(any(feature = "dlpack", feature = "ndarray"))]
 pub mod interop;

@@ -1,5 +1,5 @@
 //! Contract: pruning removes what the limits leave no room for, the least recently used first, and nothing that a process uses,
-//! makes or may be about to run; whoever wants what is gone makes it again.
+//! makes; whoever wants what is gone makes it again.
 #![cfg(all(feature = "build", unix))]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -57,16 +57,16 @@ impl Home {
         self.place.compiler().compile(&unit(name, DType::F16), &targets(&[Arch::Sm90a])).expect("compiles")
     }
 
-    /// A file of the executor that was used so many days ago.
-    fn program(&self, name: &str, bytes: usize, age: u64) {
-        let path = self.cache.root().join("host").join(name);
+    /// A file that was used so many days ago, as an entry.
+    fn file(&self, name: &str, bytes: usize, age: u64) {
+        let path = self.cache.root().join("kernels").join(name);
         write(&path, &"x".repeat(bytes));
         self.age(&path, age);
     }
 
-    /// A directory of the executor.
+    /// A directory of that age, as an entry.
     fn directory(&self, name: &str, age: u64) {
-        let path = self.cache.root().join("host").join(name);
+        let path = self.cache.root().join("kernels").join(name);
         write(&path.join("part.o"), "part");
         self.age(&path, age);
     }
@@ -112,25 +112,29 @@ fn a_cache_that_is_not_there_is_empty() {
 fn every_entry_is_listed_once_with_its_kind_and_size() {
     let home = Home::new();
     let kernel = home.kernel("add", 3);
-    home.program("0123", 700, 2);
-    write(&home.cache.root().join("host/locks/ab"), "");
+    home.file("0123", 700, 2);
+    write(&home.cache.root().join("kernels/locks/ab"), "");
     home.directory("4567", 1);
     home.directory(".staging-abc", 9);
+    // An executor that is no more had these.
+    write(&home.cache.root().join("host/0123456789"), "part");
+    write(&home.cache.root().join("runtime/0123456789/main.o"), "part");
     write(&home.cache.root().join("toolchain/cutlass/include/a.hpp"), "12345");
     let mut found = BTreeMap::new();
     for entry in home.cache.entries().expect("read") {
         *found.entry(entry.kind).or_insert(0) += 1;
         match entry.kind {
+            Kind::Kernel if entry.path.ends_with("0123") => assert_eq!(entry.bytes, Bytes(700)),
+            Kind::Kernel if entry.path.ends_with("4567") => assert_eq!(entry.bytes, Bytes(4)),
             Kind::Kernel => {
                 assert_eq!(entry.path.parent(), kernel.path().ancestors().nth(2));
                 assert_eq!(entry.kernel.as_deref(), Some("add"));
             }
-            Kind::Program if entry.path.ends_with("0123") => assert_eq!(entry.bytes, Bytes(700)),
-            Kind::Program | Kind::Unfinished => assert_eq!(entry.bytes, Bytes(4)),
+            Kind::Unfinished => assert_eq!(entry.bytes, Bytes(4)),
             Kind::Tool => assert_eq!(entry.bytes, Bytes(5)),
         }
     }
-    assert_eq!(found, BTreeMap::from([(Kind::Kernel, 2), (Kind::Program, 2), (Kind::Unfinished, 1), (Kind::Tool, 1)]));
+    assert_eq!(found, BTreeMap::from([(Kind::Kernel, 4), (Kind::Unfinished, 3), (Kind::Tool, 1)]));
     let order: Vec<SystemTime> = home.cache.entries().expect("read").iter().map(|entry| entry.used).collect();
     assert!(order.is_sorted());
 }
@@ -140,14 +144,12 @@ fn what_is_old_goes_and_is_made_again() {
     let home = Home::new();
     for (name, age) in [("old", 21), ("young", 19)] {
         home.kernel(name, age);
-        home.program(name, 10, age);
     }
-    home.directory("runtime", 40);
     write(&home.cache.root().join("toolchain/nvcc/bin/nvcc"), "tool");
     home.age(&home.cache.root().join("toolchain/nvcc"), 400);
     let pruned = home.prune(older_than(20));
-    assert_eq!((pruned.removed.len(), pruned.in_use.len()), (4, 0), "{pruned:?}");
-    assert_eq!((home.names(Kind::Program), home.names(Kind::Tool)), (vec!["young".into()], vec!["nvcc".into()]));
+    assert_eq!((pruned.removed.len(), pruned.in_use.len()), (2, 0), "{pruned:?}");
+    assert_eq!((home.names(Kind::Kernel).len(), home.names(Kind::Tool)), (2, vec!["nvcc".into()]));
     assert_eq!(home.compile("young").outcome(), &Outcome::Cached);
     assert_eq!(home.compile("old").outcome(), &Outcome::Built);
 }
@@ -156,12 +158,12 @@ fn what_is_old_goes_and_is_made_again() {
 fn of_too_much_the_least_recently_used_goes_first() {
     let home = Home::new();
     for (name, age) in [("cc", 7), ("aa", 9), ("bb", 8), ("dd", 6)] {
-        home.program(name, 100, age);
+        home.file(name, 100, age);
     }
     assert_eq!(home.prune(at_most(400)).removed, []);
     assert_eq!(names(&home.prune(at_most(399)).removed), ["aa"]);
     assert_eq!(names(&home.prune(at_most(150)).removed), ["bb", "cc"]);
-    assert_eq!(home.names(Kind::Program), ["dd"]);
+    assert_eq!(home.names(Kind::Kernel), ["dd"]);
 }
 
 #[test]
@@ -176,20 +178,19 @@ fn what_is_used_counts_as_used() {
 }
 
 #[test]
-fn what_may_be_run_or_is_being_made_stays() {
+fn what_is_being_made_stays_and_what_is_left_goes() {
     let home = Home::new();
-    for (name, age) in [("now", 0), ("yesterday", 1), ("long ago", 3)] {
-        home.program(name, 100, age);
-    }
+    let before = ["host/0123456789", "runtime/0123456789/main.o"].map(|name| home.cache.root().join(name));
+    before.iter().for_each(|path| write(path, "of an executor that is no more"));
     home.directory(".staging-ab", 0);
     home.directory(".staging-cd", 3);
-    let locks = home.cache.root().join("host/locks");
+    let locks = home.cache.root().join("kernels/locks");
     write(&locks.join("ab"), "");
     let making = fs::File::open(locks.join("ab")).expect("there");
     making.lock().expect("free");
-    let pruned = home.prune(at_most(0));
-    assert_eq!(names(&pruned.removed), [".staging-cd", "long ago"]);
-    assert_eq!(names(&pruned.in_use), ["yesterday", "now"]);
+    let pruned = home.prune(at_most(1 << 30));
+    assert_eq!(names(&pruned.removed), [".staging-cd", "0123456789", "0123456789"]);
+    assert!(pruned.in_use.is_empty() && !before.iter().any(|path| path.exists()), "{pruned:?}");
     assert_eq!(home.names(Kind::Unfinished), [".staging-ab"]);
 }
 
@@ -218,7 +219,7 @@ fn kernels_whose_lock_is_held_stay_and_what_killed_builds_left_goes() {
 fn several_prune_at_once() {
     let home = Home::new();
     for i in 0..200 {
-        home.program(&format!("program {i}"), 10, 3);
+        home.file(&format!("program {i}"), 10, 3);
         home.directory(&format!("directory {i}"), 4);
     }
     std::thread::scope(|scope| {

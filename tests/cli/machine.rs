@@ -108,8 +108,8 @@ fn a_bench_of_nothing_that_is_a_product_is_refused_in_words() {
 #[test]
 fn the_cache_is_listed_measured_and_pruned() {
     let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("host/0123456789");
-    std::fs::create_dir(folder.path().join("host")).expect("made");
+    let program = folder.path().join("kernels/0123456789");
+    std::fs::create_dir(folder.path().join("kernels")).expect("made");
     std::fs::write(&program, [0; 3000]).expect("written");
     let age = std::time::SystemTime::now() - std::time::Duration::from_secs(31 * 24 * 3600);
     std::fs::File::open(&program).and_then(|file| file.set_modified(age)).expect("set");
@@ -122,11 +122,11 @@ fn the_cache_is_listed_measured_and_pruned() {
     };
     let object =
         |arguments: &[&str]| -> serde_json::Value { serde_json::from_str(&cache(arguments)).expect("an object") };
-    assert!(cache(&["list"]).starts_with("program       2.9 KiB   31 days idle  "), "{}", cache(&["list"]));
+    assert!(cache(&["list"]).starts_with("kernel        2.9 KiB   31 days idle  "), "{}", cache(&["list"]));
     let entry = object(&["list", "--json"]);
-    assert_eq!((&entry["entry"]["kind"], &entry["entry"]["days_idle"]), (&"program".into(), &31.into()));
-    assert_eq!(object(&["size", "--json"])["kinds"]["program"], serde_json::json!({ "entries": 1, "bytes": 3000 }));
-    assert!(cache(&["size"]).contains("\n  program         1    2.9 KiB\n"), "{}", cache(&["size"]));
+    assert_eq!((&entry["entry"]["kind"], &entry["entry"]["days_idle"]), (&"kernel".into(), &31.into()));
+    assert_eq!(object(&["size", "--json"])["kinds"]["kernel"], serde_json::json!({ "entries": 1, "bytes": 3000 }));
+    assert!(cache(&["size"]).contains("\n  kernel          1    2.9 KiB\n"), "{}", cache(&["size"]));
     assert_eq!(cache(&["prune", "--max-size", "3K"]), "removed 0 entries of 0 B, 2.9 KiB are left\n");
     assert_eq!(cache(&["prune", "--older-than", "32"]), "removed 0 entries of 0 B, 2.9 KiB are left\n");
     assert_eq!(cache(&["prune"]), "removed 1 entry of 2.9 KiB, 0 B are left\n");

@@ -9,16 +9,10 @@ use expect_test::{Expect, expect};
 
 use crate::tool::{bad, good, objects, text, tool};
 
-/// Tensor cores are run by the PTX executor, and not by that of C++.
 #[test]
 fn a_kernel_of_tensor_cores_runs_as_ptx() {
-    let run = ["run", "gemm", "--problem", "65x130x72", "--mode", "races"];
-    let said = good(&[&run[..], &["--on", "cpu"]].concat());
+    let said = good(&["run", "gemm", "--problem", "65x130x72", "--mode", "races", "--on", "cpu"]);
     assert!(said.contains("right: all 8450 elements of gemm_f16") && said.contains("the PTX executor"), "{said}");
-    let output = tool(&[&run[..], &["--on", "cxx"]].concat());
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("gemm_f16 cannot run on the C++ executor") && told.contains("run it on a GPU"), "{told}");
     // Both texts are emitted.
     let emitted = good(&["emit", "gemm"]);
     assert!(emitted.contains("---- gemm_f16_sm80.cuh") && emitted.contains("---- gemm_f16_sm90a.cuh"));
@@ -26,17 +20,14 @@ fn a_kernel_of_tensor_cores_runs_as_ptx() {
 
 #[test]
 fn run_verifies_on_the_executor() {
-    for (settings, mode, on, executor) in [
-        ("dtype=f16", "plain", "cpu", "PTX"),
-        ("dtype=bf16", "bounds", "cxx", "C++"),
-        ("dtype=f16", "races", "cpu", "PTX"),
-    ] {
+    for (settings, mode) in [("dtype=f16", "plain"), ("dtype=bf16", "bounds"), ("dtype=f16", "races")] {
         let arguments = ["run", "elementwise_add", "--set", settings, "--problem", "67x130", "--ld", "144"];
-        let rows = objects(&[&arguments[..], &["--on", on, "--mode", mode, "--fill", "specials", "--json"]].concat());
+        let rows =
+            objects(&[&arguments[..], &["--on", "cpu", "--mode", mode, "--fill", "specials", "--json"]].concat());
         let last = rows.last().expect("a verdict");
         assert_eq!(last["right"], true, "{last}");
         assert_eq!(last["verdict"]["elements"], 67 * 130);
-        assert_eq!(last["device"], format!("the {executor} executor, mode {mode}"));
+        assert_eq!(last["device"], format!("the PTX executor, mode {mode}"));
     }
 }
 
@@ -88,43 +79,21 @@ fn run_draws_the_stages_of_a_pipeline() {
     assert!(text(&none.stderr).contains("fills no stages by bulk copies"), "{}", text(&none.stderr));
 }
 
-/// Where nvcc is missing the C++ executor runs the text, and says so.
+/// Where nvcc is missing, the tool says what to do.
 #[cfg(unix)]
 #[test]
-fn without_nvcc_the_text_runs() {
-    let env = cutlass_sys::Env::current();
-    let cache = env.cache_dir().expect("a cache");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("without-nvcc");
-    let links = folder.join("toolchain");
-    match std::fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => panic!("{}: {error}", folder.display()),
-        _ => std::fs::create_dir_all(&links).expect("made"),
-    }
-    let link = |from: &Path, to: &Path| std::os::unix::fs::symlink(from, to).expect("made");
-    // What the C++ compiler makes of headers and texts is the same with nvcc and without.
-    for shared in ["host", "runtime"] {
-        std::fs::create_dir_all(cache.join(shared)).expect("made");
-        link(&cache.join(shared), &folder.join(shared));
-    }
-    let fetched = std::fs::read_dir(cache.join("toolchain")).into_iter().flatten().flatten();
-    let mut kept = 0;
-    for entry in
-        fetched.filter(|e| ["cutlass-", "cuda-headers-"].iter().any(|n| e.file_name().to_string_lossy().starts_with(n)))
-    {
-        kept += 1;
-        link(&entry.path(), &links.join(entry.file_name()));
-    }
+fn without_nvcc_a_run_is_refused_in_words() {
+    let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_cutemplate"));
-    command.env("CUTEMPLATE_CACHE_DIR", &folder).env("CUTEMPLATE_FETCH", "0");
+    command.env("CUTEMPLATE_CACHE_DIR", folder.path()).env("CUTEMPLATE_FETCH", "0");
     let output = command.args(["run", "elementwise_add", "--on", "cpu", "--problem", "3x5"]).output().expect("it runs");
-    let said = text(&output.stdout);
-    if kept < 2 || said.contains("the PTX executor") {
-        eprintln!("nvcc or the headers come from elsewhere: not run");
+    let (said, told) = (text(&output.stdout), text(&output.stderr));
+    if said.contains("the PTX executor") {
+        eprintln!("nvcc comes from elsewhere: not run");
         return;
     }
-    assert!(output.status.success(), "{said}{}", text(&output.stderr));
-    let why = "the C++ executor runs the text, since there is no PTX of it: ";
-    assert!(said.starts_with(why) && said.contains("on the C++ executor, mode plain"), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}{told}");
+    assert!(told.contains("error[") && told.contains("CUTEMPLATE_FETCH=1"), "{told}");
 }
 
 /// C, then a product of it, which a second run reads as A: shapes come from the files.

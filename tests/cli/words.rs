@@ -67,14 +67,7 @@ fn bad_input_is_refused_in_words() {
         &["run", "elementwise_add", "--mode", "races", "--on", "gpu"],
         1,
         expect![[r#"
-        error: --mode is for the CPU executors: leave out --on gpu
-    "#]],
-    );
-    bad(
-        &["run", "elementwise_add", "--profile", "--on", "cxx"],
-        1,
-        expect![[r#"
-        error: --profile counts instructions of PTX: leave out --on cxx
+        error: --mode is for the CPU executor: leave out --on gpu
     "#]],
     );
     bad(
@@ -124,10 +117,10 @@ fn the_code_of_an_error_is_a_field() {
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         serde_json::from_str::<serde_json::Value>(text(&output.stdout).trim_end()).expect("one object")["error"].take()
     };
-    let gpu_alone = told(&["run", "gemm", "--on", "cxx", "--json"]);
-    assert_eq!(gpu_alone["code"], "host-instructions", "{gpu_alone}");
-    let message = gpu_alone["message"].as_str().expect("a message");
-    assert!(message.starts_with("gemm_f16 cannot run on the C++ executor\n  found:"), "{message}");
+    let missing = told(&["inspect", "no/such.bundle", "--json"]);
+    assert_eq!(missing["code"], "bundle-file", "{missing}");
+    let message = missing["message"].as_str().expect("a message");
+    assert!(message.starts_with("cannot read no/such.bundle\n  found:"), "{message}");
     let unread = told(&["layout", "(2,4", "--json"]);
     assert!(
         unread["code"].is_null() && unread["message"].as_str().is_some_and(|m| m.starts_with("Parse: ")),

@@ -53,7 +53,7 @@ mod own;
 #[cfg(feature = "build")]
 mod programs;
 #[cfg(feature = "build")]
-#[path = "../support/host/ptx_batch.rs"]
+#[path = "../support/judge/ptx_batch.rs"]
 mod ptx_batch;
 #[cfg(feature = "build")]
 mod together;

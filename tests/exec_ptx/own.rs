@@ -5,13 +5,16 @@ use std::time::Instant;
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
 use cutemplate::digest::Digest;
+use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::exec::ptx::{self, Modes, Options, Placement, Program, TensorCores};
 use cutemplate::exec::{Error, FindingKind, Job, Report, Target};
+use cutemplate::expr::Function;
 use cutemplate::plan::{ModeStride, Workspace};
 use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
 use cutemplate::recipe::sgemm::Sgemm;
-use cutemplate::recipe::{ElementwiseApply, Gemm, Recipe};
+use cutemplate::recipe::sum::{Group, SumArgs};
+use cutemplate::recipe::{ElementwiseApply, Gemm, Recipe, Sum};
 use cutemplate::settings::Settings;
 use cutemplate::verify::{Fill, TensorLayout};
 use cutemplate::view::{View, ViewLayout, ViewMut};
@@ -286,6 +289,40 @@ fn a_typed_launch_is_right_or_names_tensor_and_coordinate() {
     let Some(Target::Tensor { name, coordinate, .. }) = &stray.target else { panic!("no tensor: {report}") };
     assert_eq!((*name, coordinate[1], stray.write), ("Y", 3, true), "{report}");
     assert!(stray.line().is_some_and(|l| !l.file.starts_with('/')), "{report}");
+}
+
+/// Products of two rows, added up by a warp and by a block.
+pub(crate) fn sums() -> [Kernel; 2] {
+    [Group::Warp, Group::Block].map(|by| {
+        let sum = Sum { by, ..Sum::new(Function::binary(|a, b| a * b), DType::F16) };
+        Kernel::new(&stem("sum", &by.to_string()), 0, &sum, &targets()).expect("a right recipe")
+    })
+}
+
+/// Rows without elements, infinities and NaN, and 1000 terms that no order but one adds up to the same bits.
+#[test]
+fn rows_may_be_empty_and_the_order_is_fixed() {
+    for kernel in sums() {
+        let of_seed = |seed| {
+            let options = Options { seed, ..Options::default() };
+            ptx::Kernel::<Sum>::from_ptx(kernel.plan.clone(), ptx(&kernel), options).unwrap_or_else(|e| panic!("{e}"))
+        };
+        let launch = |seed, a: &[f16], n: i64| {
+            let mut y = [7.0_f32; 3];
+            let view = || View::host(a, [3, n], n.max(1));
+            let sums = ViewMut::host_strided(&mut y, ViewLayout::strided(&[3], &[1]).expect("small"));
+            let args = SumArgs::new().input(view()).input(view()).output(sums);
+            of_seed(seed).launch(args).unwrap_or_else(|e| panic!("{kernel}: {e}"));
+            y.map(f32::to_bits)
+        };
+        assert_eq!(launch(0, &[], 0), [0; 3], "{kernel}");
+        let mut a: Vec<f16> = (0..3000).map(|i| f16::from_f32((i % 613) as f32 * 0.37 - 100.0)).collect();
+        (a[500], a[1500]) = (f16::INFINITY, f16::NAN);
+        let [up, nan, rest] = launch(0, &a, 1000).map(f32::from_bits);
+        assert!(up == f32::INFINITY && nan.is_nan() && rest.is_finite(), "{kernel}: {up}, {nan}, {rest}");
+        // No two launches differ, whatever the order of warps.
+        assert_eq!(launch(1, &a.clone(), 1000)[2], rest.to_bits(), "{kernel}");
+    }
 }
 
 /// `cargo test --release --test exec_ptx -- --ignored --nocapture speed`

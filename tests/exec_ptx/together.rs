@@ -10,7 +10,9 @@ use cutemplate::recipe::{Gemm, Recipe};
 
 use crate::kernels::Kernel;
 use crate::needed::{CLUSTERS, KEPT, PART, TEAMS};
-use crate::own::{CORES, NAIVE, SPLIT, STAGED, TILED, WARPGROUPS, apply, gemm, of_tensor_cores, of_warpgroups, sgemm};
+use crate::own::{
+    CORES, NAIVE, SPLIT, STAGED, TILED, WARPGROUPS, apply, gemm, of_tensor_cores, of_warpgroups, sgemm, sums,
+};
 use crate::profile::kernels::counted;
 use crate::ptx_batch::{apart, by_all_processors, parts, text};
 use crate::staying;
@@ -25,7 +27,7 @@ fn all() -> Vec<Kernel> {
     let products = products.chain([KEPT, staying::TURNS].map(of));
     let products = products.chain([gemm(CORES, Arch::Sm80)]).chain(of_tensor_cores());
     let rungs = [STAGED, SPLIT, TILED, NAIVE].map(sgemm);
-    products.chain(rungs).chain([apply()]).chain(counted()).collect()
+    products.chain(rungs).chain([apply()]).chain(sums()).chain(counted()).collect()
 }
 
 /// Of one architecture, that declare shared memory alike. Those that nvcc takes longest for come first.

@@ -262,7 +262,7 @@ fn damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver() {
           help:     build it again
         kernel `add` is a stub: there is nothing that a GPU could run
           because:  nvcc not found, and fetching is not allowed
-          help:     build it again without CUTEMPLATE_STUB, where nvcc is found or CUTEMPLATE_FETCH=1 fetches it; or run it on the CPU executor
+          help:     build it again without CUTEMPLATE_STUB, where nvcc is found or CUTEMPLATE_FETCH=1 fetches it
         the artifact is a kernel of family `sgemm`, the type asks for `elementwise_add`
         the digest of its ABI: found `none`, required the 64 hexadecimal digits of a sha256
         the ABI of a kernel cannot be read: missing field `family` at line 1 column 2

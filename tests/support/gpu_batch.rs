@@ -12,7 +12,7 @@ use cutemplate::dtype::{Bool, DType, E4m3, E5m2};
 use cutemplate::emit::SourceFile;
 use cutemplate::launch::cudarc::driver::CudaStream;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, LaunchError};
-use cutemplate::recipe::{ElementwiseApply, TensorArgs};
+use cutemplate::recipe::{ElementwiseApply, Gemm, Recipe, TensorArgs};
 use cutemplate::verify::Tensor;
 use cutemplate::view::{Args, Device};
 use cutlass_sys::Finder;
@@ -23,7 +23,7 @@ use crate::kernels::{Kernel, Problem, Tally, Tensors, ahead_of};
 
 /// Kernels that are compiled together: fewer of those whose own text takes longer than CuTe's headers.
 fn together(kernels: &[Kernel]) -> usize {
-    if kernels.iter().any(|kernel| kernel.plan.needs_gpu().is_some()) { 2 } else { 12 }
+    if kernels.iter().any(|kernel| kernel.plan.family() == Gemm::FAMILY) { 2 } else { 12 }
 }
 
 /// `$body` with `$T` as the Rust type of an element type.

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use cutemplate::arch::{Arch, Targets};
-use cutemplate::exec::cxx::Mode;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
@@ -15,7 +14,7 @@ use cutemplate::units::Bytes;
 use cutemplate::verify::Fill;
 
 pub(crate) use measure::{BenchArgs, TuneArgs};
-pub(crate) use values::{Capability, On, Problem, Scalar};
+pub(crate) use values::{Capability, Mode, On, Problem, Scalar};
 
 use crate::amount::Age;
 use crate::output::{Failure, Output};
@@ -108,7 +107,7 @@ pub(crate) enum Command {
         cutemplate layout 'Sw<3,3,3> o 0 o ((8,4),8):((64,8),1)' --access --element-bytes 2\n  \
         cutemplate layout --jsonl < requests.jsonl")]
     Layout(LayoutArgs),
-    /// What compiled kernels and programs of the C++ executor take on disk; removes what is old or too much.
+    /// What compiled kernels take on disk; removes what is old or too much.
     #[command(
         subcommand,
         after_help = "Examples:\n  cutemplate cache size\n  \
@@ -246,8 +245,8 @@ pub(crate) struct RunArgs {
     /// Where to run.
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) on: On,
-    /// What the CPU executors check: plain, bounds or races.
-    #[arg(long)]
+    /// What the CPU executor checks [default: plain].
+    #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
     /// Count what each instruction does, by PTX line and by source line: executions, lanes, sectors, passes over the banks.
     #[arg(long)]
@@ -304,7 +303,7 @@ pub(crate) enum CacheCommand {
     List,
     /// Entries and bytes of each kind.
     Size,
-    /// Removes compiled kernels and programs, by default those that nobody has used for 30 days.
+    /// Removes compiled kernels, by default those that nobody has used for 30 days.
     Prune(PruneArgs),
 }
 

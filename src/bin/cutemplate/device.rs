@@ -1,19 +1,18 @@
-//! Runs a kernel on matrices, on the GPU or on one of the executors.
+//! Runs a kernel on matrices, on the GPU or on the executor.
 
 use std::fmt;
 
-use cutemplate::build::{self, Compiled, Compiler};
+use cutemplate::build::{Compiled, Compiler};
 use cutemplate::emit::{Unit, render};
-use cutemplate::exec::cxx::{self, Mode};
 use cutemplate::exec::ptx::{self, Modes, Placement};
-use cutemplate::exec::{Buffer, Error, Executor, Job, Report};
+use cutemplate::exec::{Buffer, Job, Report};
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu};
 use cutemplate::plan::Plan;
 use cutemplate::verify::Tensor;
 use cutemplate::view::{Access, ViewRef};
 use cutlass_sys::Finder;
 
-use crate::args::On;
+use crate::args::{Mode, On};
 use crate::output::{Failure, Output};
 use crate::progress::{Fetching, on_terminal, while_working};
 use crate::run::Run;
@@ -24,12 +23,10 @@ pub(crate) enum Device {
     Gpu(Gpu),
     /// The executor of what nvcc makes of the text.
     Ptx(Box<Compiler>, ptx::Options, Mode),
-    /// The executor of the text itself.
-    Cxx(Mode),
 }
 
 impl Device {
-    /// The device that was asked for, and why not the one that comes first: a GPU, then PTX where nvcc is, then C++.
+    /// The device that was asked for; with it, where no GPU was found for `auto`, why not.
     pub(crate) fn choose(
         on: On,
         mode: Option<Mode>,
@@ -38,7 +35,7 @@ impl Device {
     ) -> Result<(Self, Option<String>), Failure> {
         let for_cpu = mode.map(|_| "--mode").or(profile.then_some("--profile"));
         if let (On::Gpu, Some(option)) = (on, for_cpu) {
-            return Err(Failure::message(format_args!("{option} is for the CPU executors: leave out --on gpu")));
+            return Err(Failure::message(format_args!("{option} is for the CPU executor: leave out --on gpu")));
         }
         let no_gpu = match on {
             On::Gpu => return Gpu::find().map(|gpu| (Device::Gpu(gpu), None)).map_err(Failure::message),
@@ -49,23 +46,8 @@ impl Device {
             _ => None,
         };
         let mode = mode.unwrap_or(Mode::Plain);
-        let found = match on {
-            On::Cxx if profile => {
-                return Err(Failure::message("--profile counts instructions of PTX: leave out --on cxx"));
-            }
-            On::Cxx => return Ok((Device::Cxx(mode), None)),
-            _ => Compiler::new(&Finder::from_env(), &mut Fetching::new(out)),
-        };
-        match found {
-            Ok(compiler) => Ok((Device::Ptx(Box::new(compiler), options(mode, profile), mode), no_gpu)),
-            // What a variable names has to be there; what nobody named may be missing.
-            Err(build::Error::Toolchain(none)) if none.is_missing() && !profile => {
-                let no_nvcc = format!("the C++ executor runs the text, since there is no PTX of it: {}", none.what());
-                let why = no_gpu.into_iter().chain([no_nvcc]).collect::<Vec<_>>().join("\n");
-                Ok((Device::Cxx(mode), Some(why)))
-            }
-            Err(none) => Err(Failure::message(none)),
-        }
+        let compiler = Compiler::new(&Finder::from_env(), &mut Fetching::new(out)).map_err(Failure::message)?;
+        Ok((Device::Ptx(Box::new(compiler), options(mode, profile), mode), no_gpu))
     }
 }
 
@@ -88,7 +70,6 @@ impl fmt::Display for Device {
         match self {
             Device::Gpu(gpu) => write!(f, "{gpu}"),
             Device::Ptx(_, _, mode) => write!(f, "the PTX executor, mode {mode}"),
-            Device::Cxx(mode) => write!(f, "the C++ executor, mode {mode}"),
         }
     }
 }
@@ -131,10 +112,6 @@ pub(crate) fn run(
         Device::Ptx(compiler, options, _) => {
             let (part, program) = of_ptx(compiler, plan, *options, out)?;
             on_cpu(run, part, &program, matrices, out).map(Some)
-        }
-        Device::Cxx(mode) => {
-            let program = of_text(plan, *mode, out)?;
-            on_cpu(run, plan, &program, matrices, out).map(Some)
         }
     }
 }
@@ -180,20 +157,10 @@ fn of_ptx<'p>(
     Err(refused.map_or_else(|| Failure::message("the plan has no text"), Failure::message))
 }
 
-fn of_text(plan: &Plan, mode: Mode, out: &Output) -> Result<cxx::Program, Failure> {
-    if let Some(what) = plan.needs_gpu() {
-        return Err(Failure::message(Error::needs_gpu(plan.name(), what)));
-    }
-    let options = cxx::Options::from_env(&mut Fetching::new(out)).map_err(Failure::message)?;
-    let what = format!("the C++ compiler makes {} for the CPU, mode {mode}, unless the cache has it", plan.name());
-    let unit = render(plan);
-    while_working(out, &what, || cxx::Program::compile(&unit, mode, &options)).map_err(Failure::message)
-}
-
 fn on_cpu(
     run: &Run<'_>,
     plan: &Plan,
-    program: &dyn Executor,
+    program: &ptx::Program,
     matrices: &mut [Tensor],
     out: &Output,
 ) -> Result<Report, Failure> {

@@ -23,8 +23,8 @@ pub(crate) fn run(out: &Output) -> Result<ExitCode, Failure> {
             out.object(json!({ "gpu": { "name": gpu.name(), "compute_capability": [major, minor] } }));
         }
         Err(reason) => {
-            // No GPU is no fault: kernels run on the CPU executors.
-            out.text(format_args!("GPU: none; kernels run on the CPU executors\n{reason}"));
+            // No GPU is no fault: kernels run on the CPU, by the executor.
+            out.text(format_args!("GPU: none; kernels run on the CPU executor\n{reason}"));
             out.object(json!({ "gpu": null, "because": reason.to_string() }));
         }
     }

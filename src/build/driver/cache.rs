@@ -3,16 +3,15 @@
 //! | folder | what | made again by | goes |
 //! |---|---|---|---|
 //! | `kernels` | compiled kernels: fatbin and manifest, or PTX, and the state of the headers that were read | nvcc | by [`Cache::prune`], after 30 days without use, and beyond a size |
-//! | `host`, `runtime` | programs of the C++ executor, and what they share | the C++ compiler | likewise |
+//! | `host`, `runtime` | what an executor of earlier versions left | nothing | by [`Cache::prune`], always |
 //! | `toolchain` | pinned tools that were fetched | downloading | by hand |
 //!
-//! Where kernels and programs together take more than `CUTEMPLATE_CACHE_SIZE`, 10 GiB if that is not set, whoever has
+//! Where kernels take more than `CUTEMPLATE_CACHE_SIZE`, 10 GiB if that is not set, whoever has
 //! compiled one removes what was not used for the longest time.
 //!
 //! All but the tools are [`Store`]s.
 //! Any of it may be removed by hand where nothing runs. Pruning is safe while other processes work: a kernel is read whole and
-//! copied when it is asked for, so a process finds all of it or makes it again, and one that is being made is locked. A program is
-//! run from where it lies, so what was used in the last two days is kept, whatever the limits.
+//! copied when it is asked for, so a process finds all of it or makes it again, and one that is being made is locked.
 
 use std::fmt;
 use std::fs;
@@ -26,10 +25,7 @@ use super::error::Error;
 use crate::store::Store;
 use crate::units::Bytes;
 
-/// How long a program of the executor is kept after it was used: for the process that uses it.
-const IN_USE: Duration = Duration::from_secs(2 * 24 * 3600);
-
-/// The variable that says how large kernels and programs of the user's cache may be together: `20G`, `512M`.
+/// The variable that says how large the kernels of the user's cache may be together: `20G`, `512M`.
 pub const SIZE_VARIABLE: &str = "CUTEMPLATE_CACHE_SIZE";
 
 /// How large they may be where it is not set.
@@ -37,7 +33,7 @@ pub const USUAL_SIZE: Bytes = Bytes(10 << 30);
 
 /// The folders of a cache, with what is in them.
 const FOLDERS: [(&str, Kind); 4] =
-    [("kernels", Kind::Kernel), ("host", Kind::Program), ("runtime", Kind::Program), ("toolchain", Kind::Tool)];
+    [("kernels", Kind::Kernel), ("host", Kind::Unfinished), ("runtime", Kind::Unfinished), ("toolchain", Kind::Tool)];
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
@@ -45,9 +41,7 @@ const FOLDERS: [(&str, Kind); 4] =
 pub enum Kind {
     /// A compiled kernel.
     Kernel,
-    /// A program of the C++ executor, or the part of it that programs share.
-    Program,
-    /// What a process is making of either, or left when it was killed.
+    /// What a process is making, or left when it was killed; also what earlier versions left.
     Unfinished,
     /// A fetched part of the toolchain.
     Tool,
@@ -55,14 +49,13 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: &'static [Kind] = &[Kind::Kernel, Kind::Program, Kind::Unfinished, Kind::Tool];
+    pub const ALL: &'static [Kind] = &[Kind::Kernel, Kind::Unfinished, Kind::Tool];
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Kind::Kernel => "kernel",
-            Kind::Program => "program",
             Kind::Unfinished => "unfinished",
             Kind::Tool => "tool",
         })
@@ -89,7 +82,7 @@ pub struct Entry {
 pub struct Limits {
     /// What nobody has used for so long.
     pub older_than: Option<Duration>,
-    /// What was not used for the longest time, until no more than this is left of kernels and programs together.
+    /// What was not used for the longest time, until no more than this is left of kernels together.
     pub max_size: Option<Bytes>,
 }
 
@@ -100,7 +93,7 @@ pub struct Pruned {
     pub removed: Vec<Entry>,
     /// What was to go and is in use, or may be.
     pub in_use: Vec<Entry>,
-    /// What is left of kernels and programs together.
+    /// What is left of kernels together.
     pub left: Bytes,
 }
 
@@ -135,7 +128,7 @@ impl Cache {
         Ok(Cache::at(env.cache_dir()?))
     }
 
-    /// How large kernels and programs may be together: `CUTEMPLATE_CACHE_SIZE`, or [`USUAL_SIZE`].
+    /// How large kernels may be together: `CUTEMPLATE_CACHE_SIZE`, or [`USUAL_SIZE`].
     ///
     /// # Errors
     /// The variable has no size.
@@ -145,7 +138,7 @@ impl Cache {
         found.parse().map_err(|_| Error::Size { found: found.into_owned() })
     }
 
-    /// Removes what was not used for the longest time, until kernels and programs take no more than this. Where this
+    /// Removes what was not used for the longest time, until kernels take no more than this. Where this
     /// fails, whoever compiles next tries again.
     pub(crate) fn keep_within(&self, most: Bytes) {
         let limits = Limits { older_than: None, max_size: Some(most) };
@@ -206,7 +199,7 @@ impl Cache {
             if !old && !too_much && entry.kind != Kind::Unfinished {
                 continue;
             }
-            if self.remove(&entry, idle)? {
+            if self.remove(&entry)? {
                 pruned.left.0 -= entry.bytes.0;
                 pruned.removed.push(entry);
             } else if entry.kind != Kind::Unfinished {
@@ -217,11 +210,8 @@ impl Cache {
     }
 
     /// Whether it is gone; else somebody uses it, or may.
-    fn remove(&self, entry: &Entry, idle: Duration) -> Result<bool, Error> {
+    fn remove(&self, entry: &Entry) -> Result<bool, Error> {
         let (Some(root), Some(name)) = (entry.path.parent(), entry.path.file_name()) else { return Ok(false) };
-        if entry.kind == Kind::Program && idle < IN_USE {
-            return Ok(false);
-        }
         Ok(Store::at(root).remove_unused(&name.to_string_lossy(), entry.used)?)
     }
 }

@@ -25,8 +25,8 @@ type Planner = Box<dyn Fn(&Targets) -> Result<Plan, PlanError>>;
 /// What a build script generates and compiles.
 ///
 /// Where nvcc, CUTLASS or a C++ compiler is missing, the build fails and says what to do: a crate without its kernels is of no use
-/// to who runs it. Three things make *stubs* instead, whose types, text and C++ executor are there, and which say so when they are
-/// loaded on a GPU: [`Config::optional`], and the variables `CUTEMPLATE_STUB=1` and `DOCS_RS`, with which nothing is looked for.
+/// to who runs it. Three things make *stubs* instead, whose types and text are there, and which say so when they are
+/// loaded: [`Config::optional`], and the variables `CUTEMPLATE_STUB=1` and `DOCS_RS`, with which nothing is looked for.
 ///
 /// cargo runs the script again where a variable that it reads or a file that a kernel was made of changes, `PATH`, the compilers
 /// and every header that nvcc read among them. A tool that appears in a place of higher rank than the one in use is not waited

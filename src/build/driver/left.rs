@@ -37,8 +37,8 @@ pub(super) fn stub_warning(plans: &[Plan], why: &str) -> String {
     let kernels = named(&plans.iter().map(|plan| plan.name().to_owned()).collect::<Vec<_>>());
     let are = if plans.len() == 1 { "is a stub" } else { "are stubs" };
     format!(
-        "{kernels} {are}, which no GPU can load: {why}. The C++ executor runs them where it finds, at run time, a C++ compiler (GCC \
-         or Clang on Linux; CXX), CUTLASS (CUTLASS_PATH) and the CUDA headers (CUDA_HOME); CUTEMPLATE_FETCH=1 fetches the last two"
+        "{kernels} {are}, which neither a GPU nor the executor can load: {why}. A build that finds nvcc, CUTLASS and a C++ compiler \
+         compiles them; CUTEMPLATE_FETCH=1 fetches the first two"
     )
 }
 

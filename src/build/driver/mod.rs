@@ -19,8 +19,6 @@ pub use bundle::StaleBundle;
 pub use compiled::Compiled;
 pub use config::{Built, Config};
 pub use error::{CompileError, Error, SerializedError, SourceLine, SpillError};
-#[cfg(feature = "host")]
-pub(crate) use nvcc::dependencies;
 pub use nvcc::{Compiler, Done};
 pub use ptx::Ptx;
 

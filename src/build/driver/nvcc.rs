@@ -302,7 +302,7 @@ impl fmt::Debug for Told {
 }
 
 /// The absolute paths in a dependency file for make; the unit's own files are named relative to their folder.
-pub(crate) fn dependencies(text: &str) -> Vec<PathBuf> {
+fn dependencies(text: &str) -> Vec<PathBuf> {
     let mut paths = vec![String::new()];
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

@@ -1,12 +1,10 @@
-//! The store of what compilers made: kernels, programs of the executor, its runtime. A directory for each key, checked before it is
-//! used, made under a lock by rename.
+//! The store of what nvcc made: kernels and their PTX. A directory for each key, checked before it is used, made under a lock by
+//! rename.
 //!
 //! A key covers texts, command line, the variables that a compiler reads, and versions. What it cannot cover, the content of the
 //! headers and of the compiler, an entry remembers as the size and time of each file that was read: a change in any of them
 //! makes the entry stale.
 
-#[cfg(feature = "host")]
-mod checked;
 mod entry;
 
 use std::fs;
@@ -14,8 +12,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-#[cfg(feature = "host")]
-pub(crate) use checked::Checked;
 pub(crate) use entry::Entry;
 
 /// Raised when entries look otherwise than before: part of each key.
@@ -80,7 +76,7 @@ pub(crate) struct Stage {
     pub(crate) scratch: tempfile::TempDir,
 }
 
-/// A directory of compiled kernels or programs, shared by every checkout of a user.
+/// A directory of compiled kernels, shared by every checkout of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
     root: PathBuf,
@@ -140,7 +136,6 @@ impl Store {
     }
 
     /// What `open` reads of the entry of a key, if it is there and whole.
-    #[cfg(feature = "build")]
     pub(crate) fn find<T>(&self, key: &str, open: impl Fn(&Entry) -> Result<T, String>) -> Option<T> {
         match self.look_up(key, open) {
             Found::Whole(found) => Some(found),

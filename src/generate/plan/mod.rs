@@ -67,10 +67,6 @@ pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     fn spills_denied(&self) -> bool {
         false
     }
-    /// What the kernel is made of that the C++ executor does not have, if anything.
-    fn needs_gpu(&self) -> Option<&'static str> {
-        None
-    }
 }
 
 /// What was decided: layouts, tile, threads, registers, shared memory, grid, facts. Only [`Recipe::plan`] makes one.
@@ -119,11 +115,6 @@ impl Plan {
     pub fn part_on(&self, capability: (u32, u32)) -> Option<&Plan> {
         let best = Targets::best(self.parts().iter().map(|part| part.targets()), capability)?;
         self.parts().get(best)
-    }
-
-    /// What the kernel is made of that the C++ executor does not have, if anything.
-    pub fn needs_gpu(&self) -> Option<&'static str> {
-        self.kernel.needs_gpu()
     }
 
     /// Whether a build fails where the compiler spills registers of this kernel.

@@ -20,17 +20,8 @@ pub enum Error {
     #[error(transparent)]
     Job(Box<Refused>),
     /// The PTX is missing, malformed, or uses what the executor does not run.
-    #[cfg(feature = "ptx")]
     #[error(transparent)]
     Ptx(#[from] super::ptx::Error),
-    /// The compiler, CUTLASS or the CUDA headers cannot be had.
-    #[cfg(feature = "host")]
-    #[error(transparent)]
-    Toolchain(#[from] cutlass_sys::Error),
-    /// Compiling C++, or running what was compiled, failed for a reason outside the kernel's behaviour.
-    #[cfg(feature = "host")]
-    #[error(transparent)]
-    Failed(Box<super::cxx::Failure>),
     /// The kernel ran and did something wrong.
     #[error("{0}")]
     Verdict(Box<Report>),

@@ -1,6 +1,6 @@
-//! The caller's memory, as executors see it.
+//! The caller's memory, as the executor sees it.
 //!
-//! Tensors that share memory with the caller share it with an executor too: overlapping extents become one region,
+//! Tensors that share memory with the caller share it with the executor too: overlapping extents become one region,
 //! which keeps its address modulo what binding asks of one.
 
 use crate::plan::BoundTensor;
@@ -8,7 +8,7 @@ use crate::view::{Access, ViewLayout};
 
 /// The caller's memory of one tensor.
 #[derive(Clone, Copy, Debug)]
-pub struct Extent {
+pub(super) struct Extent {
     data: *mut u8,
     pub(super) bytes: usize,
     pub(super) writable: bool,
@@ -152,7 +152,6 @@ pub(super) fn regions(extents: &[Extent]) -> Vec<Region> {
 }
 
 /// The bytes of a region: the caller's own where they are one tensor's in one piece, else a copy of them.
-#[cfg(feature = "ptx")]
 pub(super) enum Bytes<'a> {
     Read(&'a [u8]),
     Write(&'a mut [u8]),
@@ -164,7 +163,6 @@ impl Region {
     ///
     /// # Safety
     /// What the extents say is readable, and writable where they say so; nobody else writes it, or reads what is written.
-    #[cfg(feature = "ptx")]
     pub(super) unsafe fn bytes<'a>(&self, extents: &'a [Extent]) -> Bytes<'a> {
         let whole = |e: &&Extent| e.runs().next() == Some(0..self.bytes as usize);
         let one = if let [i] = self.tensors[..] { Some(&extents[i]).filter(whole) } else { None };

@@ -1,44 +1,86 @@
-//! A recipe's kernel on an executor, launched with typed views.
+//! A recipe's kernel on the executor, launched with typed views.
 
 use core::fmt;
 use core::marker::PhantomData;
 
 use super::extent::Extent;
 use super::job::Job;
-use super::{Error, Executor, Report, checked};
-use crate::plan::Abi;
+use super::ptx::{self, ErrorKind, Options, Program};
+use super::{Error, Report};
+use crate::artifact::{Artifact, Code};
+use crate::plan::{Abi, Plan};
+use crate::recipe::Recipe;
 use crate::view::{AnyView, Args, Host, ViewRef};
 
-/// The kernel of recipe `R` on an executor: `ptx::Kernel`, or `cxx::Kernel`.
-pub struct Kernel<R, E> {
+/// The kernel of recipe `R`, as nvcc made PTX of it.
+pub struct Kernel<R> {
     abi: Abi,
-    program: E,
+    program: Program,
     recipe: PhantomData<fn() -> R>,
 }
 
-impl<R, E: fmt::Debug> fmt::Debug for Kernel<R, E> {
+impl<R> fmt::Debug for Kernel<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kernel").field("abi", &self.abi).field("program", &self.program).finish()
     }
 }
 
-impl<R, E> Kernel<R, E> {
-    pub(super) fn new(abi: Abi, program: E) -> Self {
-        Kernel { abi, program, recipe: PhantomData }
+impl<R: Recipe> Kernel<R> {
+    /// The kernel of an artifact that a build script left: nothing is compiled, and everything is looked for. Of several texts it is
+    /// that of the newest architecture which the executor runs.
+    ///
+    /// # Errors
+    /// The artifact belongs to another version of the crate, has no PTX, or none that the executor runs.
+    pub fn load(artifact: &Artifact<'_>) -> Result<Self, Error> {
+        Self::load_with(artifact, Options::default())
     }
 
+    /// As `load`, with other options.
+    ///
+    /// # Errors
+    /// As `load`.
+    pub fn load_with(artifact: &Artifact<'_>, options: Options) -> Result<Self, Error> {
+        let mut refused = None;
+        for (abi, text) in artifact.open::<R>()?.into_iter().zip(artifact.texts()).rev() {
+            let made = match text.code {
+                Code::Fatbin { ptx, .. } => ptx
+                    .text()
+                    .map_err(|e| {
+                        ptx::Error::new(ErrorKind::File, "the artifact's PTX cannot be unpacked").found(e.to_string())
+                    })
+                    .and_then(|ptx| Program::of(&abi, ptx, options)),
+                Code::Stub { why } => Err(ptx::Error::new(ErrorKind::File, "the artifact has no PTX").found(why)),
+            };
+            match made {
+                Ok(program) => return Ok(Kernel { abi, program, recipe: PhantomData }),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        Err(refused.unwrap_or_else(|| ptx::Error::new(ErrorKind::File, "the artifact has no text")).into())
+    }
+
+    /// The kernel of a plan, which nvcc made this PTX of. The plan must be one of recipe `R`: each launch checks its views
+    /// against it.
+    ///
+    /// # Errors
+    /// The text is not PTX, is that of another kernel, or uses what the executor does not run.
+    pub fn from_ptx(plan: Plan, ptx: impl Into<String>, options: Options) -> Result<Self, Error> {
+        let program = Program::of(&plan, ptx, options)?;
+        Ok(Kernel { abi: plan.abi().clone(), program, recipe: PhantomData })
+    }
+}
+
+impl<R> Kernel<R> {
     /// What every launch is checked by.
     pub fn abi(&self) -> &Abi {
         &self.abi
     }
 
     /// What runs it.
-    pub fn program(&self) -> &E {
+    pub fn program(&self) -> &Program {
         &self.program
     }
-}
 
-impl<R, E: Executor> Kernel<R, E> {
     /// Runs the kernel and waits for it. Only elements are read and written: what lies between them may be used by
     /// others meanwhile.
     ///
@@ -61,7 +103,7 @@ impl<R, E: Executor> Kernel<R, E> {
         let extents: Vec<Extent> = binding.tensors().iter().map(Extent::of).collect();
         // SAFETY: a host view borrows its elements, exclusively if it may be written, and the views are held until the
         // call returns; `bind` has checked that they lie in its memory, and that what the kernel writes may be written.
-        let report = unsafe { checked(&self.program, &Job::from(&binding), &extents) };
+        let report = unsafe { self.program.run_on(&Job::from(&binding), &extents) };
         drop(views);
         report
     }

@@ -58,8 +58,7 @@ pub enum LoadError {
     #[error(
         "kernel `{kernel}` is a stub: there is nothing that a GPU could run\n  \
          because:  {why}\n  \
-         help:     build it again without CUTEMPLATE_STUB, where nvcc is found or CUTEMPLATE_FETCH=1 fetches it; or run it on the CPU \
-         executor"
+         help:     build it again without CUTEMPLATE_STUB, where nvcc is found or CUTEMPLATE_FETCH=1 fetches it"
     )]
     Stub {
         /// The kernel.

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use cutemplate::dtype::DType;
-#[cfg(any(feature = "ptx", feature = "host"))]
-use cutemplate::exec::{self, Buffer, Executor, Job, Report};
+#[cfg(feature = "ptx")]
+use cutemplate::exec::{self, Buffer, Job, Report, ptx::Program};
 use cutemplate::plan::{Computes, ModeStride, Operand, Plan};
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
@@ -222,10 +222,10 @@ impl Tensors {
     }
 
     /// Runs a job, which was bound to these views, on an executor.
-    #[cfg(any(feature = "ptx", feature = "host"))]
+    #[cfg(feature = "ptx")]
     pub(crate) fn run(
         &mut self,
-        executor: &dyn Executor,
+        program: &Program,
         job: &Job<'_>,
         problem: &Problem,
         views: &[ViewRef],
@@ -238,7 +238,7 @@ impl Tensors {
         });
         let outputs = self.outputs.iter_mut().zip(&views[count..]).map(|(tensor, view)| buffer(tensor, view));
         let mut buffers: Vec<Buffer<'_>> = inputs.chain(outputs).collect();
-        executor.run(job, &mut buffers)
+        program.run(job, &mut buffers)
     }
 
     /// What is wrong with the outputs, in words.
@@ -254,7 +254,7 @@ impl Tensors {
 }
 
 /// The memory of a view within its tensor.
-#[cfg(any(feature = "ptx", feature = "host"))]
+#[cfg(feature = "ptx")]
 fn buffer<'a>(tensor: &'a mut Tensor, view: &ViewRef) -> Buffer<'a> {
     let start = tensor.start().0 as usize;
     let range = start..start + (view.available.0 * view.dtype.bytes().0) as usize;

@@ -24,12 +24,31 @@ impl FromStr for Capability {
 pub(crate) enum On {
     /// The GPU if there is one, else as `cpu`.
     Auto,
-    /// The executor of PTX where nvcc is found, else that of C++.
+    /// The executor: it runs the PTX that nvcc makes.
     Cpu,
-    /// The executor of C++: g++ or clang++ compiles the text.
-    Cxx,
     /// The GPU, or fail.
     Gpu,
+}
+
+/// What the executor checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Accesses outside of all memory, misaligned ones, and deadlocks: the fastest.
+    Plain,
+    /// Also gaps of tensors and uninitialised reads.
+    Bounds,
+    /// Also races.
+    Races,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mode::Plain => "plain",
+            Mode::Bounds => "bounds",
+            Mode::Races => "races",
+        })
+    }
 }
 
 /// A problem size: as many extents as the kernel's tensors have modes, `ROWSxCOLS`, and `MxNxK` for a product of matrices.

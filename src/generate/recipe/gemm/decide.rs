@@ -107,13 +107,6 @@ impl KernelPlan for Part {
     fn spills_denied(&self) -> bool {
         true
     }
-
-    fn needs_gpu(&self) -> Option<&'static str> {
-        Some(match self.isa {
-            Isa::Sm80 => "ldmatrix and mma.sync",
-            Isa::Sm90a => "TMA and WGMMA",
-        })
-    }
 }
 
 impl Part {

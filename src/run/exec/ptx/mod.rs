@@ -63,6 +63,7 @@ mod row;
 mod tensor_map;
 mod types;
 
+pub use super::Kernel;
 pub use allow::Allow;
 pub use error::{Error, ErrorKind, Position};
 pub use file::{AllowedBy, FileReport, LaunchFile, LaunchKey, RunOptions, Seeds, launch_keys, run_file};
@@ -71,9 +72,6 @@ pub use program::{Options, Program};
 pub use types::{Space, Ty};
 
 use code::Code;
-
-/// A recipe's kernel, as nvcc made PTX of it.
-pub type Kernel<R> = super::Kernel<R, Program>;
 
 /// A parameter of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

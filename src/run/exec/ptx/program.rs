@@ -1,15 +1,13 @@
-//! A kernel of this crate: its module, launched by jobs and by typed views.
+//! The entries of a kernel of this crate in their module, launched by jobs.
 
 use core::num::NonZero;
 use std::sync::Arc;
 
-use super::{Buffer, Data, Error, ErrorKind, Modes, Module, Placement, STEP_BUDGET, TensorCores};
-use crate::artifact::{Artifact, Code};
+use super::{Buffer, Data, Error, Modes, Module, Placement, STEP_BUDGET, TensorCores};
 use crate::exec::extent::{self, Bytes, Extent, Region};
-use crate::exec::job::{Job, VECTOR};
-use crate::exec::{self, Executor, Finding, Kernel, Report, Target, target};
-use crate::plan::{Abi, Entry, EntryLaunch, Plan};
-use crate::recipe::Recipe;
+use crate::exec::job::{self, Job, VECTOR};
+use crate::exec::{self, Finding, Report, Target, target};
+use crate::plan::{Abi, Entry, EntryLaunch};
 
 /// What a workspace is called.
 const WORKSPACE: &str = "workspace";
@@ -153,12 +151,35 @@ impl Program {
     }
 }
 
-impl Executor for Program {
-    fn entries(&self) -> &[String] {
+impl Program {
+    /// The names of the entries, which a job calls by their number.
+    pub fn entries(&self) -> &[String] {
         &self.entries
     }
 
-    unsafe fn run_on(&self, job: &Job<'_>, extents: &[Extent]) -> Result<Report, exec::Error> {
+    /// Runs a job. Inputs are copied in, outputs are copied back to their last byte: gaps, and whatever lies behind the view, too.
+    ///
+    /// # Errors
+    /// The buffers are not the memory of the views, or the job could not be run. What the kernel does wrong is in the report.
+    pub fn run(&self, job: &Job<'_>, buffers: &mut [exec::Buffer<'_>]) -> Result<Report, exec::Error> {
+        let extents = job::extents(job, buffers)?;
+        // SAFETY: each extent was taken from a buffer, which is borrowed for this call.
+        unsafe { self.run_on(job, &extents) }
+    }
+
+    /// Checks a job, then runs its grids on the memory of its tensors.
+    ///
+    /// # Safety
+    /// What each extent says of the caller's memory is readable, and writable where it says so, for the time of the call, and
+    /// nobody else writes it.
+    ///
+    /// # Errors
+    /// The job could not be run. What the kernel does wrong is in the report.
+    pub(in crate::run::exec) unsafe fn run_on(&self, job: &Job<'_>, extents: &[Extent]) -> Result<Report, exec::Error> {
+        job::check(&self.entries, job)?;
+        if job.launches.is_empty() {
+            return Ok(Report::default());
+        }
         let with_bytes = |region: Region| {
             // SAFETY: as for this function.
             let bytes = unsafe { region.bytes(extents) };
@@ -256,49 +277,4 @@ fn elements(region: &Region, job: &Job<'_>, extents: &[Extent]) -> Option<Vec<u6
         }
     }
     Some(bits)
-}
-
-impl<R: Recipe> Kernel<R, Program> {
-    /// The kernel of an artifact that a build script left: nothing is compiled, and everything is looked for. Of several texts it is
-    /// that of the newest architecture which the executor runs.
-    ///
-    /// # Errors
-    /// The artifact belongs to another version of the crate, has no PTX, or none that the executor runs.
-    pub fn load(artifact: &Artifact<'_>) -> Result<Self, exec::Error> {
-        Self::load_with(artifact, Options::default())
-    }
-
-    /// As `load`, with other options.
-    ///
-    /// # Errors
-    /// As `load`.
-    pub fn load_with(artifact: &Artifact<'_>, options: Options) -> Result<Self, exec::Error> {
-        let mut refused = None;
-        for (abi, text) in artifact.open::<R>()?.into_iter().zip(artifact.texts()).rev() {
-            let made = match text.code {
-                Code::Fatbin { ptx, .. } => ptx
-                    .text()
-                    .map_err(|e| {
-                        Error::new(ErrorKind::File, "the artifact's PTX cannot be unpacked").found(e.to_string())
-                    })
-                    .and_then(|ptx| Program::of(&abi, ptx, options)),
-                Code::Stub { why } => Err(Error::new(ErrorKind::File, "the artifact has no PTX").found(why)),
-            };
-            match made {
-                Ok(program) => return Ok(Kernel::new(abi, program)),
-                Err(error) => refused = refused.or(Some(error)),
-            }
-        }
-        Err(refused.unwrap_or_else(|| Error::new(ErrorKind::File, "the artifact has no text")).into())
-    }
-
-    /// The kernel of a plan, which nvcc made this PTX of. The plan must be one of recipe `R`: each launch checks its views
-    /// against it.
-    ///
-    /// # Errors
-    /// The text is not PTX, is that of another kernel, or uses what the executor does not run.
-    pub fn from_ptx(plan: Plan, ptx: impl Into<String>, options: Options) -> Result<Self, exec::Error> {
-        let program = Program::of(&plan, ptx, options)?;
-        Ok(Kernel::new(plan.abi().clone(), program))
-    }
 }

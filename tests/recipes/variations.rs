@@ -1,6 +1,5 @@
 //! Contract: recipes that take other ways through the template than the catalogue's are right too:
 //! short vectors, nested modes, few threads, tall tiles, steps, both rasters; ragged and padded.
-#![cfg(feature = "host")]
 
 use crate::judge;
 use crate::kernels::{Kernel, Problem, Tally};
@@ -57,6 +56,6 @@ pub(crate) fn of_nvcc() -> Vec<Source> {
 #[test]
 fn every_variation_is_right() {
     let (mut tally, kernels) = kernels();
-    judge::run_ptx(&mut tally, &KERNELS, &kernels, problems);
+    judge::run(&mut tally, &KERNELS, &kernels, problems);
     tally.finish("variations");
 }

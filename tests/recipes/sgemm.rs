@@ -1,15 +1,13 @@
-//! Contract: an `sgemm` recipe of any rung, tile, epilogue and storage is refused with a reason, or its kernel is right on the
-//! executor of PTX for every problem, layout, address and input, and touches nothing else; a sample of them is on that of C++ too.
+//! Contract: an `sgemm` recipe of any rung, tile, epilogue and storage is refused with a reason, or its kernel is right as PTX
+//! for every problem, layout, address and input, and touches nothing else.
 //!
 //! `CUTEMPLATE_SGEMM_RECIPES` and `CUTEMPLATE_SGEMM_FIRST` set which recipes are drawn, for a longer run or another.
-#![cfg(feature = "host")]
 
 use crate::{judge, whole};
 
-use crate::kernels::sgemm::{asked, drawn, edges, kinds};
+use crate::kernels::sgemm::{asked, drawn, kinds};
 use crate::kernels::{Kernel, Problem, Tally};
 use cutemplate::arch::Targets;
-use cutemplate::exec::cxx::Mode;
 use cutemplate::layout::Layout;
 use cutemplate::model::SharedOp;
 use cutemplate::recipe::sgemm::SETTINGS;
@@ -29,31 +27,10 @@ fn recipe(settings: &str) -> Sgemm {
     Sgemm::from_settings(&Settings::parse_lines(settings)).expect("settings")
 }
 
-fn catalogue() -> (Tally, Vec<Kernel>) {
-    let mut tally = Tally::default();
-    let all = (0..).zip(Sgemm::CATALOGUE.iter().map(|settings| recipe(settings)));
-    let kernels = tally.plan("rung", all, &Targets::default());
-    assert_eq!(kernels.len(), Sgemm::CATALOGUE.len(), "{tally}");
-    (tally, kernels)
-}
-
-#[test]
-fn rungs_are_right_at_their_edges_as_text() {
-    let (mut tally, kernels) = catalogue();
-    // All of them run as PTX, in every mode, among the tests of that executor. Of `block_2d`, `vectorized` and `pipelined` those
-    // without a defect run below.
-    let says = |kernel: &Kernel, key: &str, value: &str| kernel.plan.settings().get(key) == Some(value);
-    let of = |kernel: &&Kernel| says(kernel, "variant", "warp_tiled") || says(kernel, "split_k", "4");
-    let sample: Vec<Kernel> = kernels.iter().filter(of).cloned().collect();
-    assert_eq!(sample.len(), 2);
-    judge::run(&mut tally, &sample, Mode::Bounds, |kernel| edges(kernel, whole::or(40, 12)));
-    tally.finish("the catalogue");
-}
-
 #[test]
 fn random_recipes_are_refused_or_right() {
     let (mut tally, kernels) = random();
-    judge::run_ptx(&mut tally, &KERNELS, &kernels, own(8, 300_000));
+    judge::run(&mut tally, &KERNELS, &kernels, own(8, 300_000));
     tally.finish("random recipes");
 }
 
@@ -149,281 +126,193 @@ const BIAS: &str = "variant=naive\nbatched=true\nepilogue=|a, b, c; beta| a + be
 const DEFECTS: &[Defect] = &[
     Defect {
         what: "a shared array that is not aligned to the vectors that are loaded from it",
-        mode: None,
         settings: ODD,
         from: "alignas(16) __shared__ float smem_b",
         to: "__shared__ float smem_b",
     },
     Defect {
-        what: "a shared array that is not aligned to the vectors that are loaded from it, once more",
-        mode: Some(Mode::Bounds),
-        settings: ODD,
-        from: "alignas(16) __shared__ float smem_b",
-        to: "alignas(8) __shared__ float smem_b",
-    },
-    Defect {
         what: "a shared array that is not aligned to the vectors that are stored to it",
-        mode: None,
         settings: VECTORS,
         from: "alignas(16) __shared__ float smem_a",
         to: "alignas(8) __shared__ float smem_a",
     },
     Defect {
-        // nvcc aligns it for the vectors, whatever is declared: by the text alone it is seen.
-        what: "dynamic shared memory that is not aligned to the vectors in it",
-        mode: Some(Mode::Bounds),
-        settings: STAGED,
-        from: "extern __shared__ __align__(16)",
-        to: "extern __shared__ __align__(8)",
-    },
-    Defect {
         what: "one k too many at the edge",
-        mode: None,
         settings: TILED,
         from: "elem_less(crd(i), shape)",
         to: "elem_leq(crd(i), shape)",
     },
-    Defect {
-        what: "one k too many in the residue",
-        mode: None,
-        settings: STAGED,
-        from: "< begin_k ?",
-        to: "+ 1 < begin_k ?",
-    },
-    Defect {
-        what: "the residue is asked for nowhere along K",
-        mode: None,
-        settings: STAGED,
-        from: "< begin_k ?",
-        to: "< 0 ?",
-    },
+    Defect { what: "one k too many in the residue", settings: STAGED, from: "< begin_k ?", to: "+ 1 < begin_k ?" },
+    Defect { what: "the residue is asked for nowhere along K", settings: STAGED, from: "< begin_k ?", to: "< 0 ?" },
     Defect {
         what: "one element too many at the edge",
-        mode: None,
         settings: STAGED,
         from: "dst(i), i < inside",
         to: "dst(i), i <= inside",
     },
     Defect {
         what: "copies of single elements that are not asked whether they lie inside",
-        mode: None,
         settings: STAGED,
         from: "dst(i), i < inside",
         to: "dst(i), true",
     },
     Defect {
         what: "copies by predicate go on along K",
-        mode: None,
         settings: STAGED,
         from: "k == 0 && k_tile >= k_tile_end",
         to: "false",
     },
     Defect {
         what: "vectors across the edge",
-        mode: None,
         settings: STAGED,
         from: "is_vector && inside >= size(dst)",
         to: "is_vector && inside > 0",
     },
-    Defect {
-        what: "vectors at the edge at any address",
-        mode: None,
-        settings: STAGED,
-        from: "params.aligned_b, ",
-        to: "true, ",
-    },
+    Defect { what: "vectors at the edge at any address", settings: STAGED, from: "params.aligned_b, ", to: "true, " },
     Defect {
         what: "a residue comes again as the last tile",
-        mode: None,
         settings: STAGED,
         from: "(residue_k == 0 || k_tile_end > 1)",
         to: "true",
     },
     Defect {
         what: "the copies that come after the last tile go on along K",
-        mode: None,
         settings: STAGED,
         from: "cute::min(k_tile, k_tile_end - 1)",
         to: "k_tile",
     },
     Defect {
         what: "the last copy of a tile is left out",
-        mode: None,
         settings: STAGED,
         from: "i < copies;",
         to: "i + 1 < copies;",
     },
-    Defect {
-        what: "copies go to the stage that is read",
-        mode: None,
-        settings: STAGED,
-        from: "k, write);",
-        to: "k, read);",
-    },
+    Defect { what: "copies go to the stage that is read", settings: STAGED, from: "k, write);", to: "k, read);" },
     Defect {
         what: "the stage that is written stays the same",
-        mode: None,
         settings: STAGED,
         from: "          write = next(write);\n",
         to: "",
     },
     Defect {
         what: "the last tile along K is left out",
-        mode: None,
         settings: TILED,
         from: "k_tile < size<2>(gA);",
         to: "k_tile + 1 < size<2>(gA);",
     },
     Defect {
         what: "tiles are read before they are whole",
-        mode: Some(Mode::Races),
         settings: TILED,
         from: "      __syncthreads();  // the tiles are whole before they are read\n",
         to: "",
     },
     Defect {
         what: "tiles are overwritten before they were read",
-        mode: None,
         settings: TILED,
         from: "      __syncthreads();  // the tiles were read before they are overwritten\n",
         to: "",
     },
     Defect {
         what: "the next stage is not waited for",
-        mode: None,
         settings: STAGED,
         from: "          cp_async_wait<size<2>(SmemA{}) - 2>();\n",
         to: "",
     },
     Defect {
         what: "one stage too few is waited for",
-        mode: None,
         settings: STAGED,
         from: "          cp_async_wait<size<2>(SmemA{}) - 2>();\n",
         to: "          cp_async_wait<size<2>(SmemA{}) - 1>();\n",
     },
     Defect {
         what: "no barrier between the stages",
-        mode: None,
         settings: STAGED,
         from: "          __syncthreads();  // the next tiles of all threads are there, and this one was read by all\n",
         to: "",
     },
     Defect {
         what: "accumulators that begin with something",
-        mode: None,
         settings: STAGED,
         from: "clear(tCrC);",
         to: "fill(tCrC, 1.0f);",
     },
     Defect {
         what: "C is read where beta is 0",
-        mode: None,
         settings: "variant=naive",
         from: "params.beta != 0.0f ? mC(m, n) : 0.0f",
         to: "mC(m, n)",
     },
     Defect {
         what: "vectors of C are read where beta is 0",
-        mode: None,
         settings: VECTORS,
         from: "if (params.beta != 0.0f) {",
         to: "if (true) {",
     },
     Defect {
         what: "the batches of A lie as those of B",
-        mode: None,
         settings: TILED,
         from: "params.batch_a",
         to: "params.batch_b",
     },
-    Defect {
-        what: "the first batch of B for all",
-        mode: None,
-        settings: SPLIT,
-        from: "params.batch_b",
-        to: "int64_t(0)",
-    },
+    Defect { what: "the first batch of B for all", settings: SPLIT, from: "params.batch_b", to: "int64_t(0)" },
     Defect {
         what: "the epilogue takes C for the auxiliary tensor",
-        mode: None,
         settings: BIAS,
         from: "params.beta != 0.0f ? mC(m, n) : 0.0f, mAux0(m, n)",
         to: "params.beta != 0.0f ? mAux0(m, n) : 0.0f, mC(m, n)",
     },
     Defect {
         what: "the first part of K is left out",
-        mode: None,
         settings: SPLIT,
         from: "for (int s = 0; s < size(tWmW); ++s)",
         to: "for (int s = 1; s < size(tWmW); ++s)",
     },
     Defect {
         what: "parts of K that overlap",
-        mode: None,
         settings: SPLIT,
         from: "k_tile_begin + k_tiles_split,",
         to: "k_tile_begin + k_tiles_split + 1,",
     },
     Defect {
         what: "the last part of a tile is left out",
-        mode: None,
         settings: WAVE,
         from: "for (int p = 0; p < size(tWmW); ++p)",
         to: "for (int p = 0; p + 1 < size(tWmW); ++p)",
     },
     Defect {
         what: "parts of a tile that overlap",
-        mode: None,
         settings: WAVE,
         from: "cute::min(k_tile_begin + params.k_part, ",
         to: "cute::min(k_tile_begin + params.k_part + 1, ",
     },
     Defect {
         what: "the tiles that are cut begin one too early",
-        mode: None,
         settings: WAVE,
         from: "idx2crd(params.whole + int(blockIdx.y),",
         to: "idx2crd(params.whole - 1 + int(blockIdx.y),",
     },
     Defect {
         what: "a part of a tile takes the place of the part before it",
-        mode: None,
         settings: WAVE,
         from: "(_,_,rest);  // (BM,BN)",
         to: "(_,_,rest / 2);  // (BM,BN)",
     },
-    Defect {
-        what: "vectors of D at any address",
-        mode: Some(Mode::Bounds),
-        settings: VECTORS,
-        from: "params.aligned_d && ",
-        to: "",
-    },
-    Defect {
-        what: "vectors of A at any address",
-        mode: Some(Mode::Bounds),
-        settings: VECTORS,
-        from: "params.aligned_a && ",
-        to: "",
-    },
+    Defect { what: "vectors of D at any address", settings: VECTORS, from: "params.aligned_d && ", to: "" },
+    Defect { what: "vectors of A at any address", settings: VECTORS, from: "params.aligned_a && ", to: "" },
     Defect {
         what: "one column too many is written",
-        mode: None,
         settings: VECTORS,
         from: "elem_less(tDcD(at(n))(i), shape_MN)",
         to: "elem_leq(tDcD(at(n))(i), shape_MN)",
     },
     Defect {
         what: "a tile that is cut off is copied whole",
-        mode: None,
         settings: TILED,
         from: "  if (elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, size<2>(cA) - 1), shape(mA)) &&\n      ",
         to: "  if (",
     },
 ];
 
-/// By PTX, and where a mode is named by the text.
 #[test]
 fn planted_defects_are_found() {
     // One problem in ten is at an edge that no vector lies across.

@@ -1,0 +1,25 @@
+//! Contract: the kernel of any accepted recipe is right as PTX, and what is wrong with a text is found there.
+#![cfg(all(feature = "build", feature = "ptx"))]
+
+mod apply;
+mod sgemm;
+mod sum;
+mod together;
+mod variations;
+
+#[path = "../support/expr/mod.rs"]
+mod expr;
+#[path = "../support/judge/mod.rs"]
+mod judge;
+#[path = "../support/kernels/mod.rs"]
+mod kernels;
+#[path = "../support/made.rs"]
+mod made;
+#[path = "../support/judge/ptx_batch.rs"]
+mod ptx_batch;
+#[path = "../support/judge/ptx_set.rs"]
+mod ptx_set;
+#[path = "../support/variables.rs"]
+mod variables;
+#[path = "../support/whole.rs"]
+mod whole;
