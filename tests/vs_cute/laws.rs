@@ -18,6 +18,7 @@ pub(crate) fn broken(case: &Case, answer: &Answer, ask: &dyn Fn(&Case) -> Answer
             "left_inverse" => left_inverse(case, text),
             "make_ordered_layout" | "make_layout_like" => compact(text),
             "complement" => complement(case, text),
+            "blocked_product" | "raked_product" | "make_layout_tv" => paired(case, text),
             "logical_divide" => logical_divide(case, text),
             "cosize" => cosize(case, text),
             "upcast" | "downcast" | "recast_layout" => recast(case, text),
@@ -32,7 +33,16 @@ pub(crate) fn broken(case: &Case, answer: &Answer, ask: &dyn Fn(&Case) -> Answer
 
 /// Whether a law is stated here for answers of the operation.
 pub(crate) fn stated(case: &Case, answer: &Answer) -> bool {
-    let refusals = ["composition", "complement", "upcast", "downcast", "recast_layout"];
+    let refusals = [
+        "composition",
+        "complement",
+        "upcast",
+        "downcast",
+        "recast_layout",
+        "blocked_product",
+        "raked_product",
+        "make_layout_tv",
+    ];
     let answers = [
         "composition",
         "left_inverse",
@@ -44,6 +54,9 @@ pub(crate) fn stated(case: &Case, answer: &Answer) -> bool {
         "upcast",
         "downcast",
         "recast_layout",
+        "blocked_product",
+        "raked_product",
+        "make_layout_tv",
     ];
     let casts = ["upcast", "downcast", "recast_layout"].contains(&case.op.as_str());
     let layouts = case.inputs.iter().all(|input| input.contains(':')) || casts && case.input(0).contains(':');
@@ -88,6 +101,10 @@ fn refused_without_need(case: &Case) -> Option<String> {
         "upcast" | "downcast" | "recast_layout" => {
             let ours = ours(case).ok()?;
             recast(case, &ours.text).is_none().then(|| format!("{} covers the same bytes", ours.text))
+        }
+        "blocked_product" | "raked_product" | "make_layout_tv" => {
+            let ours = ours(case).ok()?;
+            paired(case, &ours.text).is_none().then(|| format!("{} pairs the modes of both", ours.text))
         }
         "complement" => {
             let a = layout(case.input(0))?;
@@ -143,6 +160,17 @@ fn complement(case: &Case, text: &str) -> Option<String> {
         Ok(result) => laws::complement(&layout(case.input(0))?, &result).err().map(|broken| broken.at),
         Err(error) => Some(format!("{text} is no layout: {}", error.what_was_found())),
     }
+}
+
+/// Products whose modes pair those of block and tiler, and what is made of one: a tiler, and a layout.
+fn paired(case: &Case, text: &str) -> Option<String> {
+    let (block, tiler) = (layout(case.input(0))?, layout(case.input(1))?);
+    let judged = match case.op.as_str() {
+        "blocked_product" => laws::blocked_product(&block, &tiler, &layout(text)?),
+        "raked_product" => laws::raked_product(&block, &tiler, &layout(text)?),
+        _ => laws::make_layout_tv(&block, &tiler, &layout(text.split_once(';')?.1)?),
+    };
+    judged.err().map(|broken| broken.at)
 }
 
 fn logical_divide(case: &Case, text: &str) -> Option<String> {

@@ -34,10 +34,12 @@ pub(crate) fn families() -> Vec<String> {
 pub(crate) fn family(case: &Case, answer: &Answer) -> Option<&'static str> {
     let composes = |message: &str| message.contains("Stride Divisibility") || message.contains("Shape Divisibility");
     let casts = ["upcast", "downcast", "recast_layout"].contains(&case.op.as_str());
+    let pairs = ["blocked_product", "raked_product", "make_layout_tv"].contains(&case.op.as_str());
     match (ours(case), answer) {
         (Ok(_), Answer::Refused(_)) if casts => Some("recast-refused"),
         (_, Answer::Text { .. }) if casts => Some("recast-bytes"),
         (Ok(_), Answer::Refused(message)) if composes(message) => Some("composition-refused"),
+        (Ok(_), Answer::Refused(_)) if pairs && one_is_leaf(case) => Some("product-leaf"),
         (Ok(ours), Answer::Refused(_)) if case.op == "composition" && ours.text.matches(" o ").count() > 2 => {
             Some("swizzle-apart")
         }
@@ -58,6 +60,12 @@ pub(crate) fn family(case: &Case, answer: &Answer) -> Option<&'static str> {
         },
         _ => None,
     }
+}
+
+/// Whether both operands have one mode, and one of them is no tuple.
+fn one_is_leaf(case: &Case) -> bool {
+    let operands: Vec<Layout> = case.inputs.iter().filter_map(|input| input.parse().ok()).collect();
+    operands.iter().all(|of| of.rank() == 1) && operands.iter().any(|of| of.shape().is_leaf())
 }
 
 /// The family of a composition that CuTe takes and that no layout is.

@@ -3,6 +3,8 @@
 //! These are definitions, checked at every coordinate by evaluating layouts; they share nothing with the code that
 //! computes results. They look at up to [`MOST_CHECKED`] coordinates and refuse to judge larger domains.
 
+mod products;
+
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -12,6 +14,7 @@ use super::core::Layout;
 use super::error::{LayoutError, add, mul};
 use super::int_tuple::IntTuple;
 use super::shape::compatible;
+pub use products::{blocked_product, make_layout_tv, raked_product};
 
 /// The most coordinates that a law is checked at.
 pub const MOST_CHECKED: i64 = 1 << 18;

@@ -151,13 +151,19 @@ pub fn raked_product(block: &Layout, tiler: &Layout) -> Result<Layout, LayoutErr
     side_by_side(copies, block)
 }
 
-/// Zips two layouts of the same rank. CuTe refuses a rank-1 tuple beside a leaf; here the leaf is taken for a mode.
+/// Zips two layouts of one mode each, or of as many modes. CuTe refuses a tuple beside a leaf, and a leaf whose image is of several modes
+/// beside a tuple; here each of the two is one mode then.
 fn side_by_side(first: Layout, second: Layout) -> Result<Layout, LayoutError> {
-    let second = match (first.shape().is_leaf(), second.shape().is_leaf()) {
-        (false, true) => Layout::from_modes([second])?,
-        _ => second,
+    let differ = second.shape().is_leaf() || first.rank() != second.rank();
+    let (first, second) = match first.shape().is_leaf() {
+        false if differ => (one_mode(first)?, one_mode(second)?),
+        _ => (first, second),
     };
     zip(&Layout::from_modes([first, second])?)
+}
+
+fn one_mode(layout: Layout) -> Result<Layout, LayoutError> {
+    if !layout.shape().is_leaf() && layout.rank() == 1 { Ok(layout) } else { Layout::from_modes([layout]) }
 }
 
 fn padded_product(op: &'static str, block: &Layout, tiler: &Layout) -> Result<(Layout, Layout), LayoutError> {

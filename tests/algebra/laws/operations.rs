@@ -150,6 +150,19 @@ proptest! {
     }
 
     #[test]
+    fn products_mode_by_mode(block in layout(), tiler in layout()) {
+        // Where the product of all modes exists, its modes can be paired.
+        let exists = logical_product(&block, &Tiler::Layout(tiler.clone())).is_ok();
+        let what = format!("{block} x {tiler}");
+        let results = [blocked_product(&block, &tiler), raked_product(&block, &tiler)];
+        prop_assert_eq!(results.each_ref().map(Result::is_ok), [exists; 2], "{}", what);
+        if let ([Ok(blocked), Ok(raked)], 0..=256) = (results, block.size() * tiler.size()) {
+            held(laws::blocked_product(&block, &tiler, &blocked), &what)?;
+            held(laws::raked_product(&block, &tiler, &raked), &what)?;
+        }
+    }
+
+    #[test]
     fn products_of_injective_layouts_do_not_meet(block in compact(), tiler in compact()) {
         for result in [blocked_product(&block, &tiler), raked_product(&block, &tiler)] {
             let result = result.expect("compact layouts");
@@ -230,7 +243,9 @@ proptest! {
     fn thread_value_layouts(threads in compact(), values in compact()) {
         let (tiler, tv) = make_layout_tv(&threads, &values).expect("compact layouts");
         prop_assert_eq!(tiler.size(), Ok(threads.size() * values.size()));
-        prop_assert_eq!(tv.rank(), 2);
+        if tv.size() <= 256 {
+            held(laws::make_layout_tv(&threads, &values, &tv), &format!("{threads}, {values}"))?;
+        }
         held(laws::compact(&tv), &format!("{threads}, {values}"))?;
     }
 }
