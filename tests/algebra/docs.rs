@@ -103,7 +103,7 @@ const PLAIN: &[&str] = &[
 ];
 
 /// Modules whose functions are no operations of CuTe: the laws themselves, and reading and writing text.
-const TOOLS: &[&str] = &["laws.rs", "text.rs"];
+const TOOLS: &[&str] = &["laws.rs", "laws", "text.rs"];
 
 struct Operation {
     name: String,
@@ -161,7 +161,7 @@ fn operations(file: &Path) -> Vec<Operation> {
 }
 
 fn all() -> Vec<Operation> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cute");
     let mut files = Vec::new();
     for folder in ["layout", "atom"] {
         sources(&root.join(folder), &mut files);
