@@ -1,0 +1,118 @@
+//! `run`: the launches of files.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::junit::Results;
+use super::output::Output;
+use super::{REFUSED, RunArgs, counted, refuse, report};
+use crate::{AllowedBy, Error, FileReport, LaunchFile, RunOptions, Seeds};
+
+/// Runs all files, also where one is wrong, and writes what `--junit` asks for.
+pub(super) fn run(args: &RunArgs, program: &str, out: Output) -> Result<ExitCode, Error> {
+    let options = RunOptions { profile: args.profile, seed: args.seed, seeds: args.seeds };
+    let mut results = Results::new(program);
+    let (mut refused, mut wrong) = (false, false);
+    for path in &args.launch {
+        let replay = |seed: u64| format!("{program} run {} --seed {seed}", path.display());
+        match launches(path, &options, &replay, &mut results, out) {
+            Ok(is_right) => wrong |= !is_right,
+            Err(error) => {
+                refused = true;
+                results.refused(path, &error);
+                refuse(&error, out);
+            }
+        }
+    }
+    if let Some(path) = &args.junit {
+        results.write(path)?;
+    }
+    Ok(match (refused, wrong) {
+        (true, _) => ExitCode::from(REFUSED),
+        (_, true) => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+/// Runs the launches of a file, up to the first that is wrong: later ones read what earlier ones wrote.
+fn launches(
+    path: &Path,
+    options: &RunOptions,
+    replay: &dyn Fn(u64) -> String,
+    results: &mut Results,
+    out: Output,
+) -> Result<bool, Error> {
+    let file = LaunchFile::read(path)?;
+    for index in 0..file.len() {
+        let done = file.run(index, options)?;
+        let is_right = is_right(&done);
+        tell(&done, &replay(done.seed), out);
+        results.launch(path, &done, is_right, &replay(done.seed));
+        if !is_right {
+            results.left_out(path, file.len() - index - 1);
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_right(done: &FileReport) -> bool {
+    done.report.is_clean() && done.seeds.as_ref().is_none_or(|seeds| seeds.failing.is_empty())
+}
+
+/// Prints what came of a launch.
+fn tell(done: &FileReport, replay: &str, out: Output) {
+    let report = &done.report;
+    report::tell(report, out);
+    done.notes.iter().for_each(|note| out.text(format_args!("note: {note}")));
+    done.allowed.iter().for_each(|by| out.text(allowed(by)));
+    let found = report.findings.len() as u64 + report.dropped;
+    let verdict = if report.is_clean() { "right".to_owned() } else { counted(found, "finding") };
+    let entry = &done.entry;
+    out.text(format_args!("{entry}: {verdict} with seed {}, {} warp instructions", done.seed, report.instructions));
+    match &done.seeds {
+        None => out.text("  other seeds order warps and asynchronous work otherwise: --seeds 8 tries eight"),
+        Some(seeds) => of_seeds(seeds, replay, out),
+    }
+    done.written.iter().for_each(|file| out.text(format_args!("  wrote {}", file.display())));
+    out.object(object(done, replay));
+}
+
+fn allowed(by: &AllowedBy) -> String {
+    match by.findings {
+        0 => format!("allowed: {}: found nothing", by.rule),
+        n => format!("allowed: {}: {}, {}", by.rule, counted(n as u64, "finding"), counted(by.times, "time")),
+    }
+}
+
+fn of_seeds(seeds: &Seeds, replay: &str, out: Output) {
+    let last = seeds.first.wrapping_add(seeds.count - 1);
+    let range = format!("from {} to {last}", seeds.first);
+    match seeds.failing.len() {
+        0 => out.text(format_args!("  right with each seed {range}")),
+        n => {
+            out.text(format_args!("  {n} of the {} seeds {range} found something", seeds.count));
+            out.text(format_args!("  again: {replay}"));
+        }
+    }
+    seeds.differing.iter().for_each(|what| out.text(format_args!("  depends on the seed: {what}")));
+}
+
+fn object(done: &FileReport, replay: &str) -> Value {
+    let report = &done.report;
+    let allowed = |by: &AllowedBy| json!({ "rule": by.rule.to_string(), "findings": by.findings, "times": by.times });
+    let seeds = done.seeds.as_ref().map(|seeds| {
+        json!({
+            "first": seeds.first, "count": seeds.count, "failing": seeds.failing, "differing": seeds.differing,
+            "replay": (!seeds.failing.is_empty()).then_some(replay),
+        })
+    });
+    let written: Vec<String> = done.written.iter().map(|path| path.display().to_string()).collect();
+    json!({
+        "entry": done.entry, "clean": report.is_clean(), "seed": done.seed, "seeds": seeds,
+        "instructions": report.instructions, "lane_instructions": report.lane_instructions, "written": written,
+        "printed": report.printed, "allowed": done.allowed.iter().map(allowed).collect::<Vec<_>>(), "notes": done.notes,
+    })
+}

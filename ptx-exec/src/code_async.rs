@@ -1,0 +1,198 @@
+//! What instructions of the asynchronous proxy and of clusters do, in the compact form.
+
+use super::code::{Class, Draft, Inst, Op, Order, Scope};
+use super::map_image::Field;
+use super::types::{Space, Ty};
+
+/// Tables of [`Draft`] that only entries for Hopper chips fill.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AsyncTables {
+    pub(super) mbarriers: Vec<MbarrierInfo>,
+    pub(super) bulks: Vec<BulkInfo>,
+    pub(super) wgmmas: Vec<WgmmaInfo>,
+    pub(super) stores: Vec<StoreInfo>,
+    pub(super) maps: Vec<MapInfo>,
+    /// Of each instruction, whether it reads (1) or writes (2) a register that `wgmma` works on; empty where there is none.
+    pub(super) touches: Vec<u8>,
+}
+
+/// What is done to a barrier in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MbarrierOp {
+    Init,
+    Inval,
+    /// Lanes arrive, `b` times each or once; the expected count falls too where it is `drop`.
+    Arrive {
+        drop: bool,
+    },
+    /// Lanes arrive once each, and `b` bytes are expected.
+    ArriveExpect {
+        drop: bool,
+    },
+    /// The copies that a lane has issued arrive, and then it does; that arrival is one of those that are waited for where it is
+    /// `counted`, else it is waited for besides.
+    ArriveCopies {
+        counted: bool,
+    },
+    ExpectTx,
+    CompleteTx,
+    /// Whether a phase is over, by its parity or by the state that an arrival returned; `tries` may wait.
+    Test {
+        parity: bool,
+        tries: bool,
+    },
+    /// Arrivals that a state still waited for.
+    Pending,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MbarrierInfo {
+    pub(super) op: MbarrierOp,
+    pub(super) address64: bool,
+    /// Whether the address is generic, and whether it may be another block's.
+    pub(super) generic: bool,
+    pub(super) cluster: bool,
+    pub(super) offset: i64,
+    pub(super) order: Order,
+    pub(super) scope: Scope,
+}
+
+/// Where a bulk copy goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BulkWay {
+    /// Global to shared memory, of the block or of another of its cluster.
+    Load,
+    /// Shared to global memory.
+    Store,
+    /// Shared memory of the block to that of another of its cluster.
+    Peer,
+    /// Registers to shared memory of a block of the cluster.
+    Registers,
+    /// Global memory into the cache.
+    Prefetch,
+}
+
+/// What a reduction does with what is there and what comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BulkRed {
+    Add,
+    Min,
+    Max,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+}
+
+/// A bulk copy: `a` is the address in shared memory, `b` the global one or that of the tensor map, `c` the barrier; in the list stand
+/// the coordinates of a tensor copy, or else the number of bytes, and then the mask of a multicast.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BulkInfo {
+    pub(super) way: BulkWay,
+    /// Modes of a tensor copy; 0 for plain bytes.
+    pub(super) modes: u32,
+    pub(super) red: Option<(BulkRed, Ty)>,
+    pub(super) multicast: bool,
+    /// Whether it is in a bulk group, else a barrier tells of it.
+    pub(super) grouped: bool,
+    /// Whether the addresses in shared memory have 64 bits, and what is added to them: `a`, `c`.
+    pub(super) near64: [bool; 2],
+    pub(super) near_offset: [i64; 2],
+    pub(super) far_offset: i64,
+}
+
+/// An asynchronous store: `a` is the address, `c` that of the barrier; in the list stand the elements.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoreInfo {
+    /// Of an element.
+    pub(super) bytes: u32,
+    /// As [`BulkInfo`] has them.
+    pub(super) near64: [bool; 2],
+    pub(super) near_offset: [i64; 2],
+}
+
+/// What is done with a tensor map in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MapOp {
+    Replace {
+        field: Field,
+        mode: u32,
+        space: Space,
+    },
+    /// From shared to global memory, by a whole warp, and released.
+    Copy(Scope),
+    Release(Scope),
+    Acquire(Scope),
+    Prefetch,
+}
+
+/// `a` is the address of the map, `b` the new value of its field, or the address that it is copied from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MapInfo {
+    pub(super) op: MapOp,
+    pub(super) address64: bool,
+    pub(super) b64: bool,
+    pub(super) offset: i64,
+    pub(super) from_offset: i64,
+}
+
+impl MapInfo {
+    pub(super) fn new(op: MapOp) -> MapInfo {
+        MapInfo { op, address64: true, b64: false, offset: 0, from_offset: 0 }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WgmmaInfo {
+    pub(super) n: u32,
+    pub(super) k: u32,
+    pub(super) d: Ty,
+    pub(super) a: Ty,
+    pub(super) b: Ty,
+    /// Whether A and B lie with M or N contiguous.
+    pub(super) a_mn: bool,
+    pub(super) b_mn: bool,
+    pub(super) negate_a: bool,
+    pub(super) negate_b: bool,
+    pub(super) saturate: bool,
+    /// Registers of D, then those of A, where A is not in shared memory.
+    pub(super) d_registers: u32,
+    pub(super) a_registers: u32,
+}
+
+/// Classes of d, e, a, b, c of the instructions of this file.
+pub(super) fn classes(code: &Draft, inst: &Inst) -> [Class; 5] {
+    use Class::{Pred, W32, W64};
+    let wide = |yes: bool| if yes { W64 } else { W32 };
+    match inst.op {
+        Op::Mbarrier => {
+            let info = &code.asyncs.mbarriers[inst.x as usize];
+            let address = wide(info.address64);
+            match info.op {
+                MbarrierOp::Test { parity, .. } => [Pred, W32, address, wide(!parity), W32],
+                MbarrierOp::Pending => [W32, W32, W64, W32, W32],
+                _ => [W64, W32, address, W32, W32],
+            }
+        }
+        Op::Wgmma => [W32, W32, W64, W64, Pred],
+        Op::Bulk => {
+            let [a, c] = code.asyncs.bulks[inst.x as usize].near64;
+            [W32, W32, wide(a), W64, wide(c)]
+        }
+        Op::StAsync => {
+            let [a, c] = code.asyncs.stores[inst.x as usize].near64;
+            [W32, W32, wide(a), W32, wide(c)]
+        }
+        Op::Map => {
+            let info = code.asyncs.maps[inst.x as usize];
+            [W32, W32, wide(info.address64), wide(info.b64), W32]
+        }
+        Op::Mapa => {
+            let c = wide(inst.x & 1 != 0);
+            let d = if inst.x & 2 != 0 { W32 } else { c };
+            [d, W32, c, W32, W32]
+        }
+        _ => [W32; 5],
+    }
+}

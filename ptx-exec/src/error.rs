@@ -1,0 +1,144 @@
+//! Why a PTX text or a launch is refused: where in the text, what was found, what is required.
+
+use core::fmt;
+
+/// The kind of a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The text is not PTX.
+    Syntax,
+    /// A name that is declared nowhere, or twice, or as something else.
+    Name,
+    /// PTX that this executor does not run: the text names the instruction.
+    Unsupported,
+    /// A launch that no GPU could be given, or whose arguments do not fit the entry.
+    Launch,
+    /// A file that could not be read or written.
+    File,
+    /// A mistake of this crate's own. The text may be right.
+    Defect,
+}
+
+impl ErrorKind {
+    /// The stable word, as in `error[ptx-syntax]`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ErrorKind::Syntax => "ptx-syntax",
+            ErrorKind::Name => "ptx-name",
+            ErrorKind::Unsupported => "ptx-unsupported",
+            ErrorKind::Launch => "ptx-launch",
+            ErrorKind::File => "ptx-file",
+            ErrorKind::Defect => "ptx-defect",
+        }
+    }
+}
+
+/// A place in a PTX text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Position {
+    /// Counted from 1; 0 where there is no text.
+    pub line: u32,
+    /// In bytes, counted from 1.
+    pub column: u32,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// A refusal of a PTX text, of a launch file or of a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What kind of refusal.
+    pub kind: ErrorKind,
+    /// The entry that is refused; `None` for what is not one entry's.
+    pub entry: Option<Box<str>>,
+    /// Where in the PTX text; `None` for what is not in it.
+    pub position: Option<Position>,
+    /// What is wrong.
+    pub what: String,
+    /// What was found.
+    pub found: String,
+    /// What is required.
+    pub required: String,
+    /// What helps.
+    pub help: Box<str>,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, what: impl Into<String>) -> Error {
+        Error {
+            kind,
+            entry: None,
+            position: None,
+            what: what.into(),
+            found: String::new(),
+            required: String::new(),
+            help: Box::default(),
+        }
+    }
+
+    pub(crate) fn at(mut self, position: Position) -> Error {
+        self.position = Some(position);
+        self
+    }
+
+    pub(crate) fn found(mut self, found: impl Into<String>) -> Error {
+        self.found = found.into();
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<Box<str>>) -> Error {
+        self.help = help.into();
+        self
+    }
+
+    pub(crate) fn of_entry(mut self, name: &str) -> Error {
+        self.entry = Some(name.into());
+        self
+    }
+
+    pub(crate) fn required(mut self, required: impl Into<String>) -> Error {
+        self.required = required.into();
+        self
+    }
+
+    pub(crate) fn syntax(position: Position, what: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Syntax, what).at(position)
+    }
+
+    pub(crate) fn name(position: Position, what: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Name, what).at(position)
+    }
+
+    pub(crate) fn unsupported(position: Position, what: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Unsupported, what).at(position)
+    }
+
+    pub(crate) fn launch(what: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Launch, what)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[{}]: {}", self.kind.as_str(), self.what)?;
+        if let Some(entry) = &self.entry {
+            write!(f, "\n  entry:    {entry}")?;
+        }
+        if let Some(position) = self.position {
+            write!(f, "\n  at:       {position}")?;
+        }
+        for (label, text) in [("found:", &*self.found), ("required:", &*self.required), ("help:", &*self.help)] {
+            if !text.is_empty() {
+                write!(f, "\n  {label:<9} {text}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for Error {}

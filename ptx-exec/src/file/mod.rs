@@ -1,0 +1,303 @@
+//! Launch files: a launch, or a list of them, as JSON.
+
+mod args;
+mod array;
+mod check;
+mod json;
+mod keys;
+mod map;
+mod memory;
+mod outputs;
+mod seeds;
+mod settings;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use args::Params;
+use check::{Checked, check};
+use json::Json;
+use keys::{LAUNCH, Need, OBJECTS};
+use memory::{Held, Memory};
+pub use seeds::Seeds;
+
+use super::Module;
+use super::allow::Allow;
+use super::error::{Error, ErrorKind};
+use super::parse::MAX_TEXT;
+use crate::Report;
+use crate::npy::source;
+
+/// What came of one launch of a file.
+#[derive(Clone, Debug)]
+pub struct FileReport {
+    /// The entry.
+    pub entry: String,
+    /// What came of it: of several seeds, with the first that found something, else with the first.
+    pub report: Report,
+    /// The seed of the report.
+    pub seed: u64,
+    /// What came of all seeds, where several were asked for.
+    pub seeds: Option<Seeds>,
+    /// The findings that the file allows, by the rules of its key `allow`, in their order.
+    pub allowed: Vec<AllowedBy>,
+    /// What a reader of the file may not expect.
+    pub notes: Vec<String>,
+    /// The files that were written.
+    pub written: Vec<PathBuf>,
+}
+
+/// What a rule of the key `allow` allowed.
+#[derive(Clone, Debug)]
+pub struct AllowedBy {
+    /// The rule.
+    pub rule: Allow,
+    /// Findings, each at another place; those that several rules allow count for the first.
+    pub findings: usize,
+    /// How often they happened.
+    pub times: u64,
+}
+
+/// How the launches of a file are run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunOptions {
+    /// Whether the reports count what each instruction did.
+    pub profile: bool,
+    /// The seed, in place of the file's.
+    pub seed: Option<u64>,
+    /// With how many seeds each launch is run, one after the other from its own on; 0 is 1.
+    pub seeds: u64,
+}
+
+/// A key of launch files.
+#[derive(Clone, Debug)]
+pub struct LaunchKey {
+    /// The object that it stands in, as `the launch` or `the argument`.
+    pub object: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it has to stand there.
+    pub is_required: bool,
+    /// What it takes, in words.
+    pub takes: String,
+    /// The types of JSON that it takes: `string`, `number`, `boolean`, `array`, `object`.
+    pub json: &'static [&'static str],
+    /// A value that it takes, as JSON.
+    pub example: &'static str,
+    /// What it means; what holds without it, in brackets.
+    pub meaning: &'static str,
+}
+
+/// The keys of launch files, in the order in which the documentation lists them.
+pub fn launch_keys() -> Vec<LaunchKey> {
+    let keys = OBJECTS.iter().flat_map(|object| object.keys().map(move |key| (object.name, key)));
+    let described = keys.map(|(object, key)| LaunchKey {
+        object,
+        name: key.name,
+        is_required: key.need == Need::Always,
+        takes: key.kind.takes(),
+        json: key.kind.json(),
+        example: key.example,
+        meaning: key.meaning,
+    });
+    described.collect()
+}
+
+fn bad(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::File, what)
+}
+
+/// Reads a text file.
+fn text(path: &Path, what: &str) -> Result<String, Error> {
+    let fail =
+        |e: &dyn core::fmt::Display| bad(format!("{what} cannot be read")).found(format!("{}: {e}", path.display()));
+    let bytes = source::read(path, MAX_TEXT as u64).map_err(|e| fail(&e))?;
+    String::from_utf8(bytes).map_err(|e| fail(&e.utf8_error()).required("UTF-8 text"))
+}
+
+impl Module {
+    /// Reads a PTX file, or a pipe such as `/dev/stdin`. Devices and named pipes are refused: they may never end.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not PTX.
+    pub fn read(path: &Path) -> Result<Module, Error> {
+        Module::parse(text(path, "a PTX file")?)
+    }
+}
+
+/// A launch file that was read and checked.
+///
+/// Paths in it are relative to it. An object is a launch, a list has several. [`launch_keys`] lists the keys; what is unknown, of
+/// another type, missing or twice is refused.
+#[derive(Debug)]
+pub struct LaunchFile {
+    folder: PathBuf,
+    value: Json,
+    /// Of each launch.
+    notes: Vec<Vec<String>>,
+}
+
+impl LaunchFile {
+    /// Reads a launch file, and checks all its launches.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not JSON, or does not say what a launch needs.
+    pub fn read(path: &Path) -> Result<LaunchFile, Error> {
+        let text = text(path, "a launch file")?;
+        let value: Json = serde_json::from_str(&text).map_err(|e| {
+            let found = format!("{}: {e}", path.display());
+            if e.is_data() {
+                bad("a launch file says something twice").found(found).required("each key of an object once")
+            } else {
+                bad("a launch file is not JSON").found(found)
+            }
+        })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut file = LaunchFile { folder: folder.to_owned(), value, notes: Vec::new() };
+        if file.is_empty() {
+            return Err(bad("a launch file has no launch")
+                .found(format!("{}: an empty list", path.display()))
+                .required("an object, or a list of objects, each a launch"));
+        }
+        let launches = (0..file.len()).map(|i| file.launch(i)).collect::<Result<Vec<_>, _>>()?;
+        file.notes = outputs::check(&launches, folder, path)?;
+        Ok(file)
+    }
+
+    /// How many launches it has: at least one.
+    pub fn len(&self) -> usize {
+        if matches!(self.value, Json::List(_)) { self.value.items().len() } else { 1 }
+    }
+
+    /// Whether it has none, which [`LaunchFile::read`] refuses.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn launch(&self, index: usize) -> Result<Checked<'_>, Error> {
+        match &self.value {
+            Json::List(all) => match all.get(index) {
+                Some(value) => check(&LAUNCH, value, &format!("[{index}]")),
+                None => Err(bad("a launch file has fewer launches")
+                    .found(format!("launch {index}, counted from 0"))
+                    .required(format!("one of {}", all.len()))),
+            },
+            one if index == 0 => check(&LAUNCH, one, ""),
+            _ => Err(bad("a launch file has one launch").found(format!("launch {index}, counted from 0"))),
+        }
+    }
+
+    /// Runs a launch, counted from 0, and writes the arrays that it says.
+    ///
+    /// # Errors
+    /// A file cannot be read or written; the launch does not fit the entry; or the entry uses what this executor does not run.
+    pub fn run(&self, index: usize, options: &RunOptions) -> Result<FileReport, Error> {
+        let launch = self.launch(index)?;
+        let mut ready = Ready::read(&launch, &self.folder)?;
+        ready.notes.extend(self.notes.get(index).cloned().unwrap_or_default());
+        seeds::run(&launch, ready, options)
+    }
+}
+
+/// A launch with all that it reads.
+struct Ready {
+    module: Module,
+    entry: String,
+    memory: Memory,
+    variables: Vec<Held>,
+    params: Params,
+    allow: Vec<Allow>,
+    notes: Vec<String>,
+}
+
+/// What a launch left: the bytes of each buffer, then of each variable.
+type Left = Vec<Vec<u8>>;
+
+impl Ready {
+    fn read(launch: &Checked<'_>, folder: &Path) -> Result<Ready, Error> {
+        let module = Module::read(&folder.join(launch.text("ptx").unwrap_or_default()))?;
+        let entry = module.entry_of(launch.text("entry").unwrap_or_default())?.to_owned();
+        module.code(&entry)?;
+        let allow = launch.list("allow").map(|rule| settings::allow(&rule)).collect::<Result<Vec<_>, _>>()?;
+        let mut memory = Memory::read(launch, folder)?;
+        let params = Params::read(launch, folder, &module, &entry, &mut memory)?;
+        memory.is_used()?;
+        let variables = memory::variables(launch, folder, &module, &entry)?;
+        let notes = core::mem::take(&mut memory.notes);
+        Ok(Ready { module, entry, memory, variables, params, allow, notes })
+    }
+
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        self.memory.held.iter().chain(&self.variables)
+    }
+
+    /// Runs it once.
+    fn once(&self, settings: &Checked<'_>, seed: u64, profile: bool) -> Result<(Report, Left), Error> {
+        let mut left: Left = self.held().map(Held::copy).collect();
+        let mut launch = settings::tell(self.module.launch(&self.entry)?, settings).seed(seed).profile(profile);
+        launch = self.memory.tell(self.params.tell(launch));
+        let (buffers, variables) = left.split_at_mut(self.memory.held.len());
+        for (held, bytes) in self.memory.held.iter().zip(buffers) {
+            launch = launch.buffer(held.buffer(bytes));
+        }
+        for (held, bytes) in self.variables.iter().zip(variables) {
+            launch = launch.variable(held.name.clone(), held.contents(bytes));
+        }
+        for rule in &self.allow {
+            launch = launch.allow(rule.clone());
+        }
+        let report = launch.run()?;
+        Ok((report, left))
+    }
+
+    /// Writes what a launch left.
+    fn save(&self, left: &Left) -> Result<Vec<PathBuf>, Error> {
+        let mut written = Vec::new();
+        for (held, bytes) in self.held().zip(left) {
+            let Some(out) = &held.out else { continue };
+            save(out, &held.file(bytes))?;
+            if !written.contains(out) {
+                written.push(out.clone());
+            }
+        }
+        Ok(written)
+    }
+}
+
+/// Writes a file whole or not at all; a pipe or a device as it is.
+pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let fail = |e: std::io::Error| bad("a file cannot be written").found(format!("{}: {e}", path.display()));
+    if path.exists() && !path.is_file() {
+        return fs::write(path, bytes).map_err(fail);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    fs::write(&part, bytes).map_err(fail)?;
+    fs::rename(&part, path).map_err(|e| {
+        // What was not moved is of no use.
+        let _ = fs::remove_file(&part);
+        fail(e)
+    })
+}
+
+/// Runs the launches of a file, one after the other, and writes the arrays that they say. A launch with findings ends the run.
+/// [`LaunchFile`] runs them one by one, and with several seeds.
+///
+/// With `profile` the reports count what each instruction did.
+///
+/// # Errors
+/// A file cannot be read or written, or is malformed; or the entry uses what this executor does not run.
+pub fn run_file(path: &Path, profile: bool) -> Result<Vec<FileReport>, Error> {
+    let file = LaunchFile::read(path)?;
+    let mut reports = Vec::new();
+    for index in 0..file.len() {
+        let report = file.run(index, &RunOptions { profile, ..RunOptions::default() })?;
+        let clean = report.report.is_clean();
+        reports.push(report);
+        if !clean {
+            break;
+        }
+    }
+    Ok(reports)
+}

@@ -1,0 +1,80 @@
+//! A launch with one seed, or with several.
+
+use super::check::Checked;
+use super::{AllowedBy, FileReport, Left, Ready, RunOptions};
+use crate::Report;
+use crate::{Allow, Error};
+
+/// What came of a launch that was run with several seeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seeds {
+    /// The first.
+    pub first: u64,
+    /// How many, each one more than the one before.
+    pub count: u64,
+    /// Those that found something.
+    pub failing: Vec<u64>,
+    /// What is not the same with all seeds, though none of these found anything.
+    pub differing: Vec<String>,
+}
+
+/// Runs a launch with as many seeds as are asked for.
+pub(super) fn run(launch: &Checked<'_>, ready: Ready, options: &RunOptions) -> Result<FileReport, Error> {
+    let first = options.seed.or_else(|| launch.whole("seed")).unwrap_or(0);
+    let count = options.seeds.max(1);
+    let (mut shown, mut shown_left) = ready.once(launch, first, options.profile)?;
+    let mut seed = first;
+    let mut seeds = Seeds { first, count, failing: Vec::new(), differing: Vec::new() };
+    if !shown.is_clean() {
+        seeds.failing.push(first);
+    }
+    for next in (1..count).map(|i| first.wrapping_add(i)) {
+        let (report, left) = ready.once(launch, next, options.profile)?;
+        let is_clean = report.is_clean();
+        if is_clean && shown.is_clean() {
+            differences(&ready, (seed, &shown, &shown_left), (next, &report, &left), &mut seeds.differing);
+        }
+        if !is_clean {
+            seeds.failing.push(next);
+        }
+        if !is_clean && shown.is_clean() {
+            (shown, shown_left, seed) = (report, left, next);
+        }
+    }
+    let written = ready.save(&shown_left)?;
+    let allowed = allowed(&ready.allow, &shown);
+    let seeds = (count > 1).then_some(seeds);
+    Ok(FileReport { entry: ready.entry, report: shown, seed, seeds, allowed, notes: ready.notes, written })
+}
+
+/// What two runs left that is not the same.
+fn differences(
+    ready: &Ready,
+    (one, first, left): (u64, &Report, &Left),
+    (other, second, right): (u64, &Report, &Left),
+    into: &mut Vec<String>,
+) {
+    for ((held, a), b) in ready.held().zip(left).zip(right).filter(|((held, ..), _)| held.out.is_some()) {
+        if let Some(byte) = a.iter().zip(b).position(|(a, b)| a != b)
+            && !into.iter().any(|known| known.starts_with(&format!("`{}`", held.path)))
+        {
+            into.push(format!("`{}` ({}) from byte {byte} on, with seeds {one} and {other}", held.path, held.name));
+        }
+    }
+    if first.printed != second.printed && !into.iter().any(|known| known.starts_with("what")) {
+        into.push(format!("what the kernel prints, with seeds {one} and {other}"));
+    }
+}
+
+/// What each rule allowed.
+fn allowed(rules: &[Allow], report: &Report) -> Vec<AllowedBy> {
+    let mut all: Vec<AllowedBy> =
+        rules.iter().map(|rule| AllowedBy { rule: rule.clone(), findings: 0, times: 0 }).collect();
+    for finding in &report.allowed {
+        if let Some(by) = all.iter_mut().find(|by| by.rule.allows(finding)) {
+            by.findings += 1;
+            by.times += finding.count;
+        }
+    }
+    all
+}

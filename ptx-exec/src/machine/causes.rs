@@ -1,0 +1,383 @@
+//! Findings by their cause: the rule that is broken, and the lines. Whatever has one cause is one finding, with counts.
+
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::sync::OnceLock;
+
+use super::Grid;
+use super::report::{site, who};
+use super::warp::Warp;
+use crate::allow::Allow;
+use crate::code::{Code, Op};
+use crate::{Finding, FindingKind, Rule, SourceLine, Who};
+
+/// Causes that a block keeps, and those that it keeps where the launch allows some.
+const MOST: usize = 256;
+const MOST_WITH_ALLOWED: usize = 4096;
+/// How often a block meets causes before it is stopped.
+const ENOUGH: u64 = 1 << 18;
+/// Places of a cause that are told apart.
+const MOST_PLACES: usize = 1024;
+/// Places of a cause that are named beside the first.
+const NAMED: usize = 16;
+
+/// Where an instruction stands, as far as causes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Line {
+    /// A file and a line of it.
+    Source(u32, u32),
+    /// An instruction, where there is no source.
+    Ptx(u32),
+    /// Instructions that nothing synchronises in between, by the first of them, where there is no source.
+    Stretch(u32),
+    /// There is no other access, or it does not matter.
+    None,
+}
+
+/// What findings of one cause have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Cause {
+    rule: Rule,
+    at: [Line; 2],
+}
+
+/// Where the instructions of an entry stand.
+#[derive(Debug, Default)]
+pub(in super::super) struct Lines(OnceLock<Vec<(Line, Line)>>);
+
+impl Lines {
+    /// Of each instruction: itself, and the stretch that it is part of.
+    fn of(&self, code: &Code) -> &[(Line, Line)] {
+        self.0.get_or_init(|| {
+            let targets = targets(code);
+            let mut first = 0;
+            let of = |pc: usize| {
+                if targets.contains(&(pc as u32)) || pc > 0 && synchronises(code.insts[pc - 1].op) {
+                    first = pc as u32;
+                }
+                match user_line(code, pc) {
+                    Some((file, line)) => (Line::Source(file, line), Line::Source(file, line)),
+                    None => (Line::Ptx(pc as u32), Line::Stretch(first)),
+                }
+            };
+            (0..code.insts.len()).map(of).collect()
+        })
+    }
+}
+
+/// Instructions that a branch may go to.
+fn targets(code: &Code) -> BTreeSet<u32> {
+    let branches = code.insts.iter().filter(|inst| inst.op == Op::Bra).map(|inst| inst.x);
+    branches.chain(code.tables.iter().flatten().copied()).collect()
+}
+
+/// Whether an instruction may order what stands before it and behind it.
+fn synchronises(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Bar
+            | Op::BarArrive
+            | Op::BarRed
+            | Op::WarpSync
+            | Op::Fence
+            | Op::ProxyFence
+            | Op::Map
+            | Op::InitFence
+            | Op::CpWait
+            | Op::GridWait
+            | Op::Mbarrier
+            | Op::WgmmaFence
+            | Op::WgmmaWait
+            | Op::ClusterArrive
+            | Op::ClusterWait
+            | Op::Atom
+    )
+}
+
+/// The innermost line of an instruction that is in no header of the toolkit, else the outermost.
+fn user_line(code: &Code, pc: usize) -> Option<(u32, u32)> {
+    let mut at = code.places[pc].1;
+    let mut last = None;
+    while let Some(loc) = at.and_then(|i| code.locs.get(i as usize)) {
+        if loc.line > 0 {
+            last = Some((loc.file, loc.line));
+            let name = code.files.iter().find(|(n, _)| *n == loc.file);
+            if name.is_some_and(|(_, name)| !SourceLine::is_library_file(name)) {
+                return last;
+            }
+        }
+        at = loc.inlined_at;
+    }
+    last
+}
+
+/// A finding with what it stands for.
+#[derive(Debug)]
+struct Known {
+    finding: Finding,
+    /// Its instructions, each with that of the other access.
+    places: BTreeSet<[u32; 2]>,
+    /// Of uninitialised values, what brought them out of memory.
+    origins: BTreeSet<u32>,
+    /// Lanes, by block and warp.
+    threads: BTreeMap<([u32; 3], u32), u32>,
+}
+
+/// The findings of a block, or of a cluster.
+#[derive(Debug, Default)]
+pub(in super::super) struct Findings {
+    all: BTreeMap<Cause, Known>,
+    /// How often causes were met that are not kept.
+    dropped: u64,
+    /// How often causes were met.
+    met: u64,
+}
+
+/// Where and by whom a rule is broken.
+pub(super) struct Broken {
+    pub(super) rule: Rule,
+    pub(super) pc: u32,
+    /// The instruction of the access that it is with.
+    pub(super) other: Option<u32>,
+    pub(super) block: [u32; 3],
+    pub(super) warp: u32,
+    pub(super) lanes: u32,
+}
+
+impl Broken {
+    pub(super) fn by(w: &Warp, rule: Rule, pc: u32, lanes: u32) -> Broken {
+        Broken { rule, pc, other: None, block: w.ctaid, warp: w.index, lanes }
+    }
+
+    pub(super) fn by_whom(who: &Who, rule: Rule, pc: u32) -> Broken {
+        Broken { rule, pc, other: None, block: who.block, warp: who.warp.unwrap_or(0), lanes: who.lanes }
+    }
+
+    /// The lanes that break it.
+    pub(super) fn who(&self, g: &Grid<'_>) -> Who {
+        who(g, self.block, self.warp, self.lanes)
+    }
+
+    fn cause(&self, g: &Grid<'_>) -> Cause {
+        let lines = g.lines.of(g.code);
+        let [at, other] = [Some(self.pc), self.other].map(|pc| pc.and_then(|pc| lines.get(pc as usize)));
+        let at = match (at, other, self.rule) {
+            (None, ..) => [Line::None; 2],
+            // The cause is what read it, or is not waited for.
+            (Some(_), Some((other, _)), Rule::Initialised | Rule::ProductRegisters) => [*other, Line::None],
+            // One fence serves all that a copy or product reads.
+            (Some((_, at)), Some(_), Rule::ProxyFence | Rule::WriteBeforeAsync) => [*at, Line::None],
+            // Which of the two comes first is chance.
+            (Some((_, at)), Some((_, other)), _) => [*at.min(other), *at.max(other)],
+            (Some((at, _)), None, _) => [*at, Line::None],
+        };
+        Cause { rule: self.rule, at }
+    }
+}
+
+impl Findings {
+    /// Keeps a finding, or counts it where its cause has one.
+    pub(super) fn keep(&mut self, g: &Grid<'_>, broken: &Broken, make: impl FnOnce() -> Finding) {
+        // What is allowed is no reason to stop.
+        self.met += u64::from(g.allow.is_empty());
+        let full = self.all.len() >= if g.allow.is_empty() { MOST } else { MOST_WITH_ALLOWED };
+        let known = match self.all.entry(broken.cause(g)) {
+            Entry::Occupied(known) => {
+                let known = known.into_mut();
+                known.finding.count += 1;
+                if let Some(who) = &mut known.finding.who
+                    && (who.warp, who.block) == (Some(broken.warp), broken.block)
+                {
+                    who.lanes |= broken.lanes;
+                }
+                known
+            }
+            Entry::Vacant(_) if full => return self.dropped += 1,
+            Entry::Vacant(room) => room.insert(Known {
+                finding: make(),
+                places: BTreeSet::new(),
+                origins: BTreeSet::new(),
+                threads: BTreeMap::new(),
+            }),
+        };
+        *known.threads.entry((broken.block, broken.warp)).or_default() |= broken.lanes;
+        if known.places.len() < MOST_PLACES {
+            let is_origin = broken.rule == Rule::Initialised;
+            known.origins.extend(broken.other.filter(|_| is_origin));
+            let other = broken.other.filter(|_| !is_origin).unwrap_or(u32::MAX);
+            known.places.insert([broken.pc.min(other), broken.pc.max(other)]);
+        }
+    }
+
+    /// Whether causes were met so often that more of the same says nothing.
+    pub(super) fn is_enough(&self) -> bool {
+        self.met > ENOUGH
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Joins the findings of blocks that come after these.
+    pub(super) fn join(&mut self, mut more: Findings) {
+        more.close();
+        self.dropped += more.dropped;
+        for (cause, more) in more.all {
+            match self.all.entry(cause) {
+                Entry::Vacant(room) => drop(room.insert(more)),
+                Entry::Occupied(known) => known.into_mut().join(more),
+            }
+        }
+    }
+
+    /// No thread of these blocks breaks a rule any more.
+    fn close(&mut self) {
+        for Known { finding, threads, .. } in self.all.values_mut() {
+            let blocks: BTreeSet<[u32; 3]> = threads.keys().map(|(block, _)| *block).collect();
+            finding.threads += threads.values().map(|lanes| u64::from(lanes.count_ones())).sum::<u64>();
+            finding.blocks += blocks.len() as u64;
+            threads.clear();
+        }
+    }
+
+    /// Takes the causes that a launch allows at each of their places, so that they hide no other.
+    pub(super) fn take_allowed(&mut self, code: &Code, rules: &[Allow]) -> Findings {
+        let mut taken = Findings::default();
+        if rules.is_empty() {
+            return taken;
+        }
+        self.close();
+        for (cause, known) in core::mem::take(&mut self.all) {
+            let is_allowed = known.is_allowed(code, rules);
+            let of = if is_allowed { &mut taken } else { &mut *self };
+            of.all.insert(cause, known);
+        }
+        taken
+    }
+
+    /// The findings of a launch, and how often causes were met that are not among them.
+    pub(super) fn into_findings(mut self, code: &Code) -> (Vec<Finding>, u64) {
+        self.close();
+        self.one_direction(code);
+        self.without_echoes(code);
+        let line = |pc: u32| code.places.get(pc as usize).map_or(0, |(at, _)| at.line);
+        let finished = self.all.into_values().map(|Known { mut finding, places, .. }| {
+            let first = [finding.site.as_ref(), finding.other.as_ref().and_then(|o| o.site.as_ref())];
+            let mut first = first.map(|site| site.map_or(0, |site| site.ptx_line));
+            if first[1] > 0 {
+                first.sort_unstable();
+            }
+            finding.places = places.len() as u64;
+            let lines: BTreeSet<[u32; 2]> = places.into_iter().map(|pair| pair.map(line)).collect();
+            finding.further = lines.into_iter().filter(|pair| *pair != first).take(NAMED).collect();
+            finding
+        });
+        (finished.collect(), self.dropped)
+    }
+
+    /// Of two lines one finding: who does not wait for a copy comes before or behind it by chance, and a wait mends both.
+    fn one_direction(&mut self, code: &Code) {
+        let waits = [Rule::CopyCommit, Rule::CopyWait, Rule::CopyArrival, Rule::BulkWait, Rule::ProductWait];
+        let by_chance = |rule: Rule| {
+            use Rule::{BlockOrder, ClusterOrder, OneWriter, UseBeforeOverwrite, WarpOrder};
+            matches!(rule, WarpOrder | BlockOrder | ClusterOrder | OneWriter | UseBeforeOverwrite)
+        };
+        for cause in self.all.keys().copied().collect::<Vec<Cause>>() {
+            let later = waits.iter().position(|rule| *rule == cause.rule).unwrap_or(waits.len());
+            let before = if by_chance(cause.rule) { &waits[..] } else { &waits[..later % waits.len()] };
+            let twin =
+                before.iter().map(|rule| Cause { rule: *rule, ..cause }).find(|twin| self.all.contains_key(twin));
+            if let Some(twin) = twin {
+                self.absorb(&twin, &cause);
+            }
+        }
+        self.before_async(code);
+    }
+
+    /// What is read before a barrier orders it lacks a fence too, and may be read before it is written. Which of two that nothing
+    /// orders is meant to be the first, the text says.
+    fn before_async(&mut self, code: &Code) {
+        let all: Vec<Cause> = self.all.keys().filter(|cause| cause.rule == Rule::WriteBeforeAsync).copied().collect();
+        for cause in all {
+            let Some(known) = self.all.get(&cause) else { continue };
+            let same = |(other, of): &(&Cause, &Known)| match other.rule {
+                Rule::ProxyFence => other.at == cause.at,
+                Rule::ProductWait | Rule::BulkWait => !of.places.is_disjoint(&known.places),
+                _ => false,
+            };
+            let others: Vec<Cause> = self.all.iter().filter(same).map(|(other, _)| *other).collect();
+            let is_async =
+                |pc: u32| matches!(code.insts.get(pc as usize).map(|inst| inst.op), Some(Op::Wgmma | Op::Bulk));
+            let reads_first = known.places.first().is_some_and(|[first, _]| is_async(*first));
+            let waits = others.iter().find(|other| reads_first && other.rule != Rule::ProxyFence);
+            let into = waits.copied().unwrap_or(cause);
+            for other in others.iter().chain([&cause]).filter(|other| **other != into) {
+                self.absorb(&into, other);
+            }
+        }
+    }
+
+    /// Makes one cause of two.
+    fn absorb(&mut self, cause: &Cause, other: &Cause) {
+        if let Some(more) = self.all.remove(other)
+            && let Some(known) = self.all.get_mut(cause)
+        {
+            known.join(more);
+        }
+    }
+
+    /// The instructions of causes of some kind.
+    fn instructions(&self, of: impl Fn(&Cause) -> bool) -> BTreeSet<u32> {
+        let of = self.all.iter().filter(|(cause, _)| of(cause));
+        of.flat_map(|(_, known)| known.places.iter().flatten().copied()).collect()
+    }
+
+    /// Drops what follows from another finding, and is mended with it.
+    fn without_echoes(&mut self, code: &Code) {
+        let racing = self.instructions(|cause| cause.rule.kind() == FindingKind::Race);
+        let products = self.instructions(|cause| cause.rule == Rule::ProductRegisters);
+        let uninitialised = self.all.keys().any(|cause| cause.rule == Rule::MbarrierInit);
+        // A copy or an arrival that was not made is waited for in vain.
+        let not_made = self.instructions(|cause| {
+            use FindingKind::{BarrierMisuse, Misaligned, OutOfBounds, TensorMap};
+            matches!(cause.rule.kind(), BarrierMisuse | Misaligned | OutOfBounds | TensorMap)
+        });
+        let is_told = |pc: &u32| {
+            let op = code.insts.get(*pc as usize).map(|inst| inst.op);
+            matches!(op, Some(Op::Bulk | Op::StAsync | Op::Mbarrier | Op::Map))
+        };
+        let in_vain = not_made.iter().any(is_told);
+        let follows = |cause: &Cause, known: &Known| match cause.rule {
+            Rule::PeerEnd | Rule::CopyEnd => known.places.iter().any(|[pc, _]| racing.contains(pc)),
+            // A wait for what is no barrier does not wait.
+            Rule::CopyArrival | Rule::UseBeforeOverwrite => uninitialised,
+            Rule::ProductEnd => known.places.iter().any(|[pc, _]| racing.contains(pc) || products.contains(pc)),
+            Rule::Arrival | Rule::End => in_vain,
+            // What another thread may not have written yet.
+            Rule::Initialised => !known.origins.is_empty() && known.origins.is_subset(&racing),
+            _ => false,
+        };
+        self.all.retain(|cause, known| !follows(cause, known));
+    }
+}
+
+impl Known {
+    /// Whether rules allow it at each of its places.
+    fn is_allowed(&self, code: &Code, rules: &[Allow]) -> bool {
+        let rules: Vec<&Allow> = rules.iter().filter(|rule| rule.allows_kind(&self.finding)).collect();
+        let site_of = |pc: &u32| code.places.get(*pc as usize).map(|_| site(code, *pc));
+        self.places.iter().all(|pair| {
+            let sites: Vec<_> = pair.iter().filter_map(site_of).collect();
+            rules.iter().any(|rule| rule.allows_place(&sites))
+        })
+    }
+
+    fn join(&mut self, more: Known) {
+        self.finding.count += more.finding.count;
+        self.finding.threads += more.finding.threads;
+        self.finding.blocks += more.finding.blocks;
+        self.origins.extend(more.origins);
+        let room = MOST_PLACES.saturating_sub(self.places.len());
+        self.places.extend(more.places.into_iter().take(room));
+    }
+}

@@ -1,0 +1,274 @@
+//! Asynchronous work: what was issued and has not happened yet, and when it happens.
+//!
+//! A seed decides: as late as the rules allow, at once, or at any moment. What is late happens when everybody waits, when a wait
+//! asks for it, or after some turns, so that a loop that only looks ends too.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rustc_hash::FxHashMap;
+
+use super::block::Running;
+use super::causes::Broken;
+use super::cluster::ClusterBarrier;
+use super::mbarrier::{self, Mbarrier};
+use super::tma::Flight;
+use super::tracked::{self, Tracked};
+use super::warp::{Block, Wait};
+use super::wgmma_groups::Queue;
+use super::wgmma_sums::Cache;
+use super::{Grid, Random, cluster, mbarrier_wait, report, tma, tma_move, wgmma_groups};
+use crate::{Finding, Rule, Stages, Target, Who};
+
+/// When asynchronous work happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    Late,
+    Early,
+    Any,
+}
+
+/// Turns of each warp after which late work happens, whoever waits.
+const PATIENCE: u64 = 16;
+/// Bulk copies and asynchronous stores of a cluster that are late at once: of more, the oldest happens. It may at any moment, so that
+/// nothing is said of a loop that issues without an end, and memory stays what it is.
+const MOST_FLIGHTS: usize = 4096;
+/// Times that all who wait try again before they are said to wait for ever.
+const TRIES: u32 = 64;
+/// The same where another block may end the wait.
+const TRIES_FOR_BLOCKS: u32 = 1 << 20;
+
+/// What flies in a cluster.
+pub(super) struct Flying {
+    pub(super) moment: Moment,
+    pub(super) random: Random,
+    pub(super) mbarriers: BTreeMap<u64, Mbarrier>,
+    pub(super) flights: VecDeque<Flight>,
+    /// Bytes that copies by `cp.async` have still to bring, of each block.
+    pub(super) copying: Vec<u64>,
+    /// Arrivals that wait for copies of all warps.
+    pub(super) tracked: usize,
+    /// What copies by `cp.async` lack, by warp and instruction, where races are looked for.
+    pub(super) lacks: BTreeMap<(u32, u32), Rule>,
+    pub(super) columns: Cache,
+    pub(super) cluster: ClusterBarrier,
+    /// Blocks whose threads have all exited.
+    pub(super) gone: Vec<bool>,
+    /// Registers that warps have given back, of each block.
+    pub(super) registers: Vec<u32>,
+    /// Whatever may end a wait counts.
+    pub(super) progress: u64,
+    pub(super) turns: u64,
+    /// Of the first cluster, where a profile is asked for: turns of its warps, and what was under way when.
+    watched: u64,
+    pub(super) stages: Option<Vec<Stages>>,
+    tried: (u64, u32),
+}
+
+impl Flying {
+    pub(super) fn new(g: &Grid<'_>, number: u64) -> Flying {
+        let ranks = g.ranks() as usize;
+        Flying {
+            moment: [Moment::Late, Moment::Early, Moment::Any][(g.seed % 3) as usize],
+            random: Random(g.seed ^ 0x7a3b),
+            mbarriers: BTreeMap::new(),
+            flights: VecDeque::new(),
+            copying: vec![0; ranks],
+            tracked: 0,
+            lacks: BTreeMap::new(),
+            columns: Cache::default(),
+            cluster: ClusterBarrier::default(),
+            gone: vec![false; ranks],
+            registers: vec![0; ranks],
+            progress: 0,
+            turns: 0,
+            watched: 0,
+            stages: (number == 0 && g.checks.profile).then(Vec::new),
+            tried: (0, 0),
+        }
+    }
+}
+
+/// What flies for a warp.
+#[derive(Default)]
+pub(super) struct WarpFlying {
+    /// Its next wait ends without what it waits for, as one does whose time is up.
+    pub(super) expired: bool,
+    /// Bulk groups that each lane has committed, and the rows of its reads and writes.
+    pub(super) committed: [u32; 32],
+    pub(super) actors: FxHashMap<u32, [u32; 2]>,
+    /// The last copy of each lane that is of a group, and the epoch at which it is over.
+    pub(super) grouped: [(u32, u32); 32],
+    pub(super) wgmma: Queue,
+    /// Copies by `cp.async` that it has issued, lanes that have waited for theirs, and arrivals that wait for some.
+    pub(super) issued: u64,
+    pub(super) waited: u32,
+    pub(super) tracked: Vec<Tracked>,
+    /// How many such arrivals it has asked for, and the row of lane 0's copies that they track; those of other lanes follow it.
+    pub(super) asked: u32,
+    pub(super) copies_actor: Option<u32>,
+    /// The phase of the cluster's barrier that it has arrived at.
+    pub(super) arrived: Option<u64>,
+    /// Registers of a thread.
+    pub(super) registers: u32,
+}
+
+impl WarpFlying {
+    pub(super) fn new(g: &Grid<'_>) -> WarpFlying {
+        WarpFlying { registers: cluster::registers(g), ..WarpFlying::default() }
+    }
+}
+
+/// Before a warp's turn: what it waits for may be there.
+pub(super) fn wake(g: &Grid<'_>, r: &mut Running, index: usize) {
+    for i in 0..r.warps[index].groups.len() {
+        let (b, w) = (&r.block, &mut r.warps[index]);
+        let group = w.groups[i];
+        let ready = match group.wait {
+            Wait::Mbarrier => mbarrier_wait::is_over(g, b, w, &group),
+            Wait::Registers => cluster::has_registers(g, b, w, &group),
+            Wait::Warpgroup => wgmma_groups::is_over(g, r, index),
+            _ => false,
+        };
+        if ready {
+            r.warps[index].groups[i].wait = Wait::Ready;
+        }
+    }
+}
+
+/// After a turn: time goes on.
+pub(super) fn after_turn(g: &Grid<'_>, r: &mut Running) {
+    let flying = &mut r.block.flying;
+    if flying.flights.is_empty() && flying.tracked == 0 {
+        return;
+    }
+    flying.turns += 1;
+    let oldest = flying.turns.saturating_sub(PATIENCE * r.warps.len() as u64);
+    let mut i = 0;
+    while i < r.block.flying.flights.len() {
+        let flying = &mut r.block.flying;
+        let due = flying.flights[i].born < oldest || flying.moment == Moment::Any && flying.random.below(4) == 0;
+        if !due || !happen(g, &mut r.block, i) {
+            i += 1;
+        }
+    }
+    if r.block.flying.tracked > 0 {
+        tracked::after_turn(g, r, oldest);
+    }
+}
+
+/// After a turn: what is under way now, where a profile is asked for.
+pub(super) fn watch(r: &mut Running) {
+    let flying = &mut r.block.flying;
+    let Some(stages) = &mut flying.stages else { return };
+    let filling = flying.mbarriers.values().filter(|m| m.tx > 0).count() as u32;
+    let products = r.warps.iter().map(|w| w.flying.wgmma.pending()).max().unwrap_or(0);
+    let last = stages.last().map_or((0, 0), |s| (s.filling, s.products));
+    if last != (filling, products) {
+        stages.push(Stages { turn: flying.watched, filling, products });
+    }
+    flying.watched += 1;
+}
+
+/// One flight goes on to its end; whether it was there to end.
+pub(super) fn happen(g: &Grid<'_>, b: &mut Block, index: usize) -> bool {
+    let Some(flight) = b.flying.flights.remove(index) else { return false };
+    tma_move::run(g, b, flight);
+    b.flying.progress += 1;
+    true
+}
+
+/// Nobody can go on: something that flies happens, or the time of those who wait is up. `false` where there is neither.
+pub(super) fn stir(g: &Grid<'_>, r: &mut Running) -> bool {
+    let (n, tracked) = (r.block.flying.flights.len(), r.block.flying.tracked);
+    if n + tracked > 0 {
+        match r.block.flying.random.below(n + tracked) {
+            index if index < n => {
+                happen(g, &mut r.block, index);
+            }
+            index => tracked::one(g, r, index - n),
+        }
+        return true;
+    }
+    let flying = &mut r.block.flying;
+    flying.tried =
+        if flying.tried.0 == flying.progress { (flying.progress, flying.tried.1 + 1) } else { (flying.progress, 0) };
+    let most = if g.code.communicates { TRIES_FOR_BLOCKS } else { TRIES };
+    if flying.tried.1 > most {
+        return false;
+    }
+    let mut any = false;
+    for w in &mut r.warps {
+        for group in w.groups.iter_mut().filter(|group| group.wait == Wait::Mbarrier) {
+            group.wait = Wait::Ready;
+            (w.flying.expired, any) = (true, true);
+        }
+    }
+    any
+}
+
+/// All threads of a block have exited: what it was part of has to be over.
+pub(super) fn block_ended(g: &Grid<'_>, r: &mut Running, rank: u32) {
+    r.block.flying.gone[rank as usize] = true;
+    r.block.flying.progress += 1;
+    for flight in r.block.flying.flights.iter().filter(|f| f.writes_to(g, rank)).cloned().collect::<Vec<Flight>>() {
+        let what = "a copy is in flight to shared memory of a block whose threads have all exited".to_owned();
+        finding(g, &mut r.block, Rule::CopyEnd, flight.pc, flight.who, None, what);
+    }
+    mbarrier::ended(g, r, rank);
+    if g.checks.races {
+        cluster::left_alone(g, r, rank);
+    }
+    if r.warps.iter().all(|w| w.is_done()) {
+        while !r.block.flying.flights.is_empty() {
+            happen(g, &mut r.block, 0);
+        }
+    }
+}
+
+/// A thread breaks a rule at an instruction.
+pub(super) fn finding(
+    g: &Grid<'_>,
+    b: &mut Block,
+    rule: impl Into<Rule>,
+    pc: u32,
+    who: Who,
+    target: Option<Target>,
+    detail: String,
+) {
+    let at = Broken::by_whom(&who, rule.into(), pc);
+    b.findings.keep(g, &at, || Finding { target, detail, ..report::broken(g, &at) });
+}
+
+/// Work is issued: it happens at once where it is early.
+pub(super) fn issued(g: &Grid<'_>, b: &mut Block, flight: Flight) {
+    if b.flying.moment == Moment::Early {
+        tma_move::run(g, b, flight);
+        b.flying.progress += 1;
+    } else {
+        b.flying.flights.push_back(Flight { born: b.flying.turns, ..flight });
+        if b.flying.flights.len() > MOST_FLIGHTS {
+            happen(g, b, 0);
+        }
+    }
+}
+
+/// The groups of a lane but its last `n` come to their end, or, where `reads`, have at least read what they copy.
+pub(super) fn wait(g: &Grid<'_>, b: &mut Block, number: usize, lane: u32, before: u32, reads: bool) {
+    let mut i = 0;
+    while i < b.flying.flights.len() {
+        let f = &mut b.flying.flights[i];
+        if !(f.warp == number && f.lane == lane && f.info.grouped && f.group < before) {
+            i += 1;
+        } else if reads && b.flying.moment == Moment::Late {
+            if b.flying.flights[i].data.is_none()
+                && let Some(mut flight) = b.flying.flights.remove(i)
+            {
+                tma::take(b, &mut flight);
+                b.flying.flights.insert(i, flight);
+            }
+            i += 1;
+        } else {
+            happen(g, b, i);
+        }
+    }
+}

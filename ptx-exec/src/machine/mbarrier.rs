@@ -1,0 +1,335 @@
+//! Barriers in shared memory: arrivals and bytes of a phase. Waits are in `mbarrier_wait`.
+
+use super::access::{Place, addresses, locate};
+use super::block::Running;
+use super::flight::finding;
+use super::hopper::{Issue, Next};
+use super::order::Far;
+use super::vector::{Rows, store};
+use super::warp::{Block, Warp};
+use super::word::ACTOR;
+use super::{Grid, mbarrier_wait, race_async, report, tracked};
+use crate::code::{Inst, NONE, Order};
+use crate::code_async::{MbarrierInfo, MbarrierOp};
+use crate::types::Space;
+use crate::{FindingKind, Rule};
+
+/// The largest count, and the largest number of bytes that may be expected (PTX ISA, "Contents of the mbarrier object").
+const MOST: i64 = (1 << 20) - 1;
+
+/// A barrier in shared memory.
+#[derive(Clone, Debug)]
+pub(super) struct Mbarrier {
+    pub(super) expected: u32,
+    pub(super) pending: u32,
+    /// Arrivals of this phase that copies bring besides those that are expected.
+    added: u32,
+    /// Bytes that are expected and have not come.
+    pub(super) tx: i64,
+    /// Phases that are over.
+    pub(super) phase: u64,
+    /// Where it was initialised: instruction, warp, warp of its clock, lane, epoch.
+    pub(super) init_pc: u32,
+    init_by: (usize, u32, u32, u32),
+    pub(super) actor: u32,
+    /// What was published by those who arrived in this phase, and before.
+    arriving: Far,
+    pub(super) done: Far,
+    /// Whether bytes came in this phase, and the last phase in which some did.
+    has_tx: bool,
+    last_tx: Option<u64>,
+    /// The last copy whose bytes came.
+    last_copy: Option<u32>,
+    /// Phases that somebody has seen to be over.
+    pub(super) seen: u64,
+    /// Who has arrived, and where: warp, instruction.
+    pub(super) arrivers: Vec<(usize, u32)>,
+}
+
+impl Mbarrier {
+    /// The row of what copies that are issued now do.
+    pub(super) fn row(&self) -> (u32, u32) {
+        (self.actor, self.phase as u32 + 1)
+    }
+
+    fn turn_if_complete(&mut self) -> bool {
+        if self.pending > 0 || self.tx != 0 {
+            return false;
+        }
+        self.phase += 1;
+        (self.pending, self.added) = (self.expected, 0);
+        let has_tx = core::mem::take(&mut self.has_tx);
+        if has_tx {
+            self.last_tx = Some(self.phase);
+        }
+        if has_tx {
+            self.arriving.of.insert(ACTOR | self.actor, self.phase as u32);
+        }
+        let arriving = core::mem::take(&mut self.arriving);
+        self.done.join(&arriving);
+        true
+    }
+
+    pub(super) fn in_words(&self) -> String {
+        let all = self.expected + self.added;
+        let arrived = all - self.pending;
+        let bytes = match self.tx {
+            0 => String::new(),
+            n if n > 0 => format!(", {n} B are to come"),
+            n => format!(", {} B more than expected have come", -n),
+        };
+        format!("phase {}: {arrived} of {all} have arrived{bytes}", self.phase)
+    }
+}
+
+/// The addresses of an instruction.
+///
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn at(r: Rows, inst: &Inst, info: &MbarrierInfo, mask: u32) -> [u64; 32] {
+    // SAFETY: the caller says so.
+    unsafe { addresses(r, inst.a, info.address64, info.offset, mask) }
+}
+
+pub(super) fn space(info: &MbarrierInfo) -> Space {
+    match (info.generic, info.cluster) {
+        (true, _) => Space::Generic,
+        (_, true) => Space::SharedCluster,
+        _ => Space::Shared,
+    }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issue<'_>) -> Next {
+    let Issue { r, inst, pc, mask, .. } = issue;
+    let info = g.code.asyncs.mbarriers[inst.x as usize];
+    if info.op == MbarrierOp::Pending {
+        // SAFETY: the caller says so; a state has the count in its lower half.
+        unsafe {
+            let states = *r.lanes::<[u64; 32]>(inst.a);
+            store(r.lanes(inst.d), &states.map(|s| s as u32), mask);
+        }
+        return Next::On;
+    }
+    // SAFETY: the caller says so.
+    let at = unsafe { at(r, inst, &info, mask) };
+    if let MbarrierOp::Test { parity, tries } = info.op {
+        // SAFETY: the caller says so.
+        return unsafe { mbarrier_wait::test(g, b, w, issue, (&at, parity, tries)) };
+    }
+    // SAFETY: the caller says so.
+    let values = if inst.b == NONE { [1; 32] } else { unsafe { *r.lanes::<[u32; 32]>(inst.b) } };
+    let mut states = [0_u64; 32];
+    let (mut tracked, mut barriers) = (0, [0; 32]);
+    for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
+        let address = at[l as usize];
+        let place = match locate(g, w, space(&info), address, l, 8, true) {
+            Ok(Place::Shared(place)) => place,
+            Ok(_) => {
+                report::access(g, b, w, FindingKind::OutOfBounds, pc, l, space(&info), address, 8, true);
+                continue;
+            }
+            Err(kind) => {
+                report::access(g, b, w, kind, pc, l, space(&info), address, 8, true);
+                continue;
+            }
+        };
+        if matches!(info.op, MbarrierOp::ArriveCopies { .. }) && b.flying.mbarriers.contains_key(&place) {
+            (tracked, barriers[l as usize]) = (tracked | 1 << l, place);
+        }
+        states[l as usize] = lane(g, b, w, &info, pc, l, place, values[l as usize]);
+    }
+    if tracked != 0 {
+        tracked::issue(g, b, w, pc, tracked, barriers);
+    }
+    if inst.d != NONE {
+        // SAFETY: the caller says so.
+        unsafe { store(r.lanes(inst.d), &states, mask) };
+    }
+    Next::On
+}
+
+/// What one lane does to a barrier; the result is its state before.
+#[allow(clippy::too_many_arguments, reason = "the parts of an operation")]
+fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32, l: u32, at: u64, value: u32) -> u64 {
+    if info.op == MbarrierOp::Init {
+        init(g, b, w, pc, l, at, value);
+        return 0;
+    }
+    if !is_there(g, b, w, pc, l, at) {
+        return 0;
+    }
+    if info.op == MbarrierOp::Inval {
+        b.flying.mbarriers.remove(&at);
+        if g.checks.races {
+            race_async::mbarrier(g, b, w, pc, l, at, false);
+        }
+        return 0;
+    }
+    if g.checks.races {
+        race_async::mbarrier(g, b, w, pc, l, at, true);
+    }
+    let number = (w.rank * g.warps() + w.index) as usize;
+    let Some(m) = b.flying.mbarriers.get_mut(&at) else { return 0 };
+    let state = m.phase << 32 | u64::from(m.pending);
+    let mut wrong = None;
+    if matches!(info.op, MbarrierOp::ArriveExpect { .. } | MbarrierOp::ExpectTx) {
+        m.tx += i64::from(value);
+        m.has_tx = true;
+    }
+    if info.op == MbarrierOp::CompleteTx {
+        m.tx -= i64::from(value);
+    }
+    if let MbarrierOp::ArriveCopies { counted } = info.op {
+        if !counted {
+            (m.pending, m.added) = (m.pending + 1, m.added + 1);
+        }
+        if i64::from(m.pending) > MOST {
+            wrong = Some((Rule::MbarrierCount, format!("{} arrivals are missing, at most {MOST} may be", m.pending)));
+        }
+        // Of copies that it has waited for, a thread tells as of all else that it did.
+        if w.clock.on && w.flying.waited >> l & 1 != 0 {
+            w.flying.waited &= !(1 << l);
+            m.arriving.join(&w.clock.publish_far(&w.clock.publish()));
+            w.clock.own += 1;
+        }
+    }
+    if m.tx.abs() > MOST {
+        wrong = Some((Rule::MbarrierBytes, format!("{} B are expected, at most {MOST} may be", m.tx)));
+    }
+    if let MbarrierOp::Arrive { drop } | MbarrierOp::ArriveExpect { drop } = info.op {
+        let count = if matches!(info.op, MbarrierOp::Arrive { .. }) { value } else { 1 };
+        if count > m.pending || count == 0 {
+            let missing = m.pending;
+            let detail = format!("{count} arrive where {missing} of {} are missing, in phase {}", m.expected, m.phase);
+            wrong = Some((Rule::MbarrierCount, detail));
+        }
+        m.pending -= count.min(m.pending);
+        m.expected -= if drop { count.min(m.expected) } else { 0 };
+        if m.arrivers.len() < 64 && !m.arrivers.contains(&(number, pc)) {
+            m.arrivers.push((number, pc));
+        }
+        if w.clock.on && info.order != Order::Relaxed {
+            m.arriving.join(&w.clock.publish_far(&w.clock.publish()));
+            w.clock.own += 1;
+        }
+    }
+    m.turn_if_complete();
+    b.flying.progress += 1;
+    if let Some((rule, detail)) = wrong {
+        misuse(g, b, w, rule, pc, l, at, detail);
+    }
+    state
+}
+
+#[allow(clippy::too_many_arguments, reason = "what the finding says")]
+fn misuse(g: &Grid<'_>, b: &mut Block, w: &Warp, rule: Rule, pc: u32, l: u32, at: u64, detail: String) {
+    let who = report::who(g, w.ctaid, w.index, 1 << l);
+    finding(g, b, rule, pc, who, Some(report::target(g, Space::Shared, at)), detail);
+}
+
+fn init(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, l: u32, at: u64, count: u32) {
+    if !(1..=MOST).contains(&i64::from(count)) {
+        let detail = format!("it is to wait for {count} arrivals, where 1 to {MOST} are possible");
+        misuse(g, b, w, Rule::MbarrierCount, pc, l, at, detail);
+    }
+    if let Some(m) = b.flying.mbarriers.get(&at).filter(|m| m.pending != m.expected || m.tx != 0) {
+        let detail = format!("it is initialised in use, in {}", m.in_words());
+        misuse(g, b, w, Rule::MbarrierReuse, pc, l, at, detail);
+    }
+    if g.checks.races {
+        race_async::mbarrier(g, b, w, pc, l, at, false);
+    }
+    if let Some(written) = b.shared_written.get_mut(at as usize..at as usize + 8) {
+        written.fill(1);
+    }
+    let number = (w.rank * g.warps() + w.index) as usize;
+    let m = Mbarrier {
+        expected: count.max(1),
+        pending: count.max(1),
+        added: 0,
+        tx: 0,
+        phase: 0,
+        init_pc: pc,
+        init_by: (number, w.clock.id, l, w.clock.own),
+        actor: if g.checks.races { g.actor() } else { 0 },
+        arriving: Far::default(),
+        done: Far::default(),
+        has_tx: false,
+        last_tx: None,
+        last_copy: None,
+        seen: 0,
+        arrivers: Vec::new(),
+    };
+    b.flying.mbarriers.insert(at, m);
+}
+
+/// Whether a barrier is there, and its initialisation visible to a lane.
+pub(super) fn is_there(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, l: u32, at: u64) -> bool {
+    let Some(m) = b.flying.mbarriers.get(&at) else {
+        misuse(g, b, w, Rule::MbarrierInit, pc, l, at, "no barrier is initialised there".to_owned());
+        return false;
+    };
+    let (_, warp, lane, epoch) = m.init_by;
+    if g.checks.races && !w.clock.sees_init(warp, lane, epoch, 1 << l) {
+        let by = report::site(g.code, m.init_pc);
+        let fence = if g.ranks() > 1 { ", behind fence.mbarrier_init where it is relaxed," } else { "" };
+        let detail = format!("it may not be initialised yet, which {by} does: a barrier{fence} is missing");
+        misuse(g, b, w, Rule::MbarrierInit, pc, l, at, detail);
+    }
+    true
+}
+
+/// Copies that a barrier tracks have arrived: so does their thread; else what is wrong with that.
+pub(super) fn arrive_for_copies(m: &mut Mbarrier, warp: usize, pc: u32, (actor, epoch): (u32, u32)) -> Option<String> {
+    let Some(pending) = m.pending.checked_sub(1) else {
+        return Some(format!("copies have arrived where nobody is missing, in phase {}", m.phase));
+    };
+    if m.arrivers.len() < 64 && !m.arrivers.contains(&(warp, pc)) {
+        m.arrivers.push((warp, pc));
+    }
+    m.pending = pending;
+    let known = m.arriving.of.entry(ACTOR | actor).or_default();
+    *known = (*known).max(epoch);
+    m.turn_if_complete();
+    None
+}
+
+/// Bytes have come.
+pub(super) fn complete(b: &mut Block, at: u64, bytes: u32, pc: u32) {
+    if let Some(m) = b.flying.mbarriers.get_mut(&at) {
+        m.tx -= i64::from(bytes);
+        (m.has_tx, m.last_copy) = (true, Some(pc));
+        m.turn_if_complete();
+    }
+}
+
+/// The barriers of a block whose threads have all exited.
+pub(super) fn ended(g: &Grid<'_>, r: &mut Running, rank: u32) {
+    let start = u64::from(rank) * g.shared_stride;
+    let all: Vec<(u64, Mbarrier)> =
+        r.block.flying.mbarriers.range(start..start + g.shared_stride.max(1)).map(|(at, m)| (*at, m.clone())).collect();
+    for (at, m) in all {
+        let coming = r.block.flying.flights.iter().filter(|f| f.mbarrier == Some(at));
+        let coming: i64 = coming.map(|f| i64::from(f.bytes)).sum();
+        if coming > 0 && m.tx == coming {
+            // Each copy has a finding of its own.
+            continue;
+        }
+        let (rule, pc, what) = if m.tx != 0 {
+            let what = format!("its bytes do not add up when its block ends, in {}", m.in_words());
+            (Rule::MbarrierBytes, m.init_pc, what)
+        } else if m.last_tx.is_some_and(|phase| phase > m.seen) {
+            let what = format!("it arrived in phase {}, and nobody has waited for it", m.last_tx.unwrap_or(0) - 1);
+            (Rule::CopyEnd, m.last_copy.unwrap_or(m.init_pc), what)
+        } else {
+            continue;
+        };
+        let (number, _, lane, _) = m.init_by;
+        let w = &r.warps[number];
+        let who = report::who(g, w.ctaid, w.index, 1 << lane);
+        let target = Some(report::target(g, Space::Shared, at));
+        finding(g, &mut r.block, rule, pc, who, target, what);
+    }
+}

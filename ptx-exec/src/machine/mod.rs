@@ -1,0 +1,242 @@
+//! The machine: blocks of warps of 32 lanes that execute the compact form.
+
+mod access;
+mod addresses;
+mod atomics;
+mod banks;
+mod barrier;
+mod block;
+mod broken;
+mod budget;
+mod bulk;
+pub(super) mod causes;
+mod cell;
+mod check;
+mod cluster;
+mod copies;
+mod defined;
+mod discard;
+mod flight;
+mod hopper;
+mod lanes;
+mod map_proxy;
+mod maps;
+mod matrix;
+mod mbarrier;
+mod mbarrier_wait;
+mod meeting;
+pub(super) mod mma;
+mod order;
+mod origin;
+mod pages;
+mod parting;
+pub(super) mod paths;
+mod plain;
+mod polls;
+mod predicates;
+pub(super) mod profile;
+mod proxy;
+pub(super) mod race;
+mod race_async;
+mod release;
+pub(super) mod report;
+mod rows;
+mod run;
+pub(super) mod shadow;
+mod st_async;
+mod step;
+pub(super) mod sums;
+#[cfg(target_arch = "x86_64")]
+mod sums_v3;
+mod tensor;
+#[cfg(target_arch = "x86_64")]
+mod tensor_v3;
+mod tma;
+mod tma_move;
+mod touch;
+mod tracked;
+mod vector;
+mod warp;
+mod wgmma;
+mod wgmma_exact;
+mod wgmma_groups;
+mod wgmma_sums;
+mod word;
+
+pub(super) use block::run_blocks;
+
+use super::allow::Allow;
+use super::code::Code;
+use super::memory::Memory;
+use crate::Finding;
+
+/// Where the generic addresses of shared memory begin: addresses in it are offsets from here.
+pub(super) const SHARED_WINDOW: u64 = 0x0100_0000_0000;
+/// Where the generic addresses of a thread's local memory begin.
+pub(super) const LOCAL_WINDOW: u64 = 0x0200_0000_0000;
+/// The addresses of blocks of a cluster in shared memory differ by multiples of this.
+pub(super) const SHARED_STRIDE: u64 = 1 << 18;
+/// Multiprocessors of an H200.
+pub(super) const MULTIPROCESSORS: u32 = 132;
+/// Bytes of shared memory that the system reserves in each block (CUDA C++ Programming Guide, "Compute Capabilities": 1 KB).
+pub(super) const RESERVED: u64 = 1024;
+/// Bytes of either window.
+pub(super) const WINDOW: u64 = 1 << 24;
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Checks {
+    /// Elements of tensors, not only allocations.
+    pub(super) bounds: bool,
+    /// Reads of what nobody wrote.
+    pub(super) init: bool,
+    /// Accesses that nothing orders.
+    pub(super) races: bool,
+    /// By what the others are ordered.
+    pub(super) paths: bool,
+    /// What instructions do is counted.
+    pub(super) profile: bool,
+    /// Accesses while the kernel before may still run.
+    pub(super) early: bool,
+}
+
+/// A variable of shared memory, placed.
+#[derive(Clone, Debug)]
+pub(super) struct SharedPlace {
+    pub(super) name: String,
+    pub(super) start: u64,
+    pub(super) bytes: u64,
+    /// The block of the cluster whose it is.
+    pub(super) rank: u32,
+}
+
+/// What all blocks of a launch see.
+pub(super) struct Grid<'a> {
+    pub(super) code: &'a Code,
+    pub(super) memory: &'a Memory,
+    /// Values of constants: row, whether of two rows, value, whether it is an address in shared memory.
+    pub(super) constants: Vec<(u32, bool, u64, bool)>,
+    pub(super) params: Vec<u8>,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    /// Blocks of a cluster.
+    pub(super) cluster: [u32; 3],
+    pub(super) dynamic_smem: u32,
+    /// Shared memory: its variables, and its bytes from offset 0,
+    /// of each block of a cluster, one after the other.
+    pub(super) shared: Vec<SharedPlace>,
+    pub(super) shared_bytes: u64,
+    /// Where, in each block, the memory lies that the system reserves, if the entry asks for it.
+    pub(super) reserved: Option<u64>,
+    /// The address of what the blocks of a cooperative launch share, or 0.
+    pub(super) workspace: u64,
+    /// Bytes from one block's to the next.
+    pub(super) shared_stride: u64,
+    pub(super) checks: Checks,
+    /// What the loop looks at before each instruction, where what nobody wrote is looked for.
+    pub(super) sides: Vec<shadow::Sides>,
+    /// Findings that the launch allows.
+    pub(super) allow: &'a [Allow],
+    pub(super) seed: u64,
+    /// Warp instructions that the launch may take.
+    pub(super) budget: u64,
+    pub(super) workers: usize,
+    /// How sums of tensor cores are made bit by bit; else in f32.
+    pub(super) adder: Option<sums::Adder>,
+    /// Accesses of global memory, where races are looked for.
+    pub(super) races: Option<std::sync::Mutex<race::Races>>,
+    /// Where instructions stand, once that is asked for.
+    pub(super) lines: causes::Lines,
+    /// Rows of asynchronous operations that have a number.
+    pub(super) actors: std::sync::atomic::AtomicU32,
+}
+
+impl Grid<'_> {
+    pub(super) fn threads(&self) -> u32 {
+        self.block[0] * self.block[1] * self.block[2]
+    }
+
+    /// Rows of registers that are no constants; those come after them.
+    pub(super) fn written_rows(&self) -> usize {
+        self.constants.iter().map(|(row, ..)| *row).min().unwrap_or(self.code.rows) as usize
+    }
+
+    /// Warps of a block.
+    pub(super) fn warps(&self) -> u32 {
+        self.threads().div_ceil(32)
+    }
+
+    /// Blocks of a cluster.
+    pub(super) fn ranks(&self) -> u32 {
+        self.cluster.iter().product()
+    }
+
+    pub(super) fn clusters(&self) -> u64 {
+        self.grid.iter().map(|n| u64::from(*n)).product::<u64>() / u64::from(self.ranks())
+    }
+
+    /// A block's index, by its number: those of a cluster follow each other.
+    pub(super) fn index(&self, number: u64) -> [u32; 3] {
+        let (cluster, rank) = (number / u64::from(self.ranks()), number % u64::from(self.ranks()));
+        let split = |n: u64, [x, y]: [u32; 2]| {
+            let (x, y) = (u64::from(x), u64::from(y));
+            [n % x, n / x % y, n / x / y].map(|n| n as u32)
+        };
+        let [cx, cy, _] = self.cluster;
+        let (of, within) = (split(cluster, [self.grid[0] / cx, self.grid[1] / cy]), split(rank, [cx, cy]));
+        core::array::from_fn(|i| of[i] * self.cluster[i] + within[i])
+    }
+
+    /// A number for a row of asynchronous operations.
+    pub(super) fn actor(&self) -> u32 {
+        self.actors.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Numbers for a row of each lane of a warp: the first of them.
+    pub(super) fn actors_of_warp(&self) -> u32 {
+        self.actors.fetch_add(32, std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+/// The row of the kernel before it in the stream: over for a warp that has executed `griddepcontrol.wait`, and for those to which such a
+/// warp tells.
+pub(super) const BEFORE: u32 = 0;
+
+/// What came of a launch.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) findings: Vec<Finding>,
+    /// Those that the launch allows.
+    pub(super) allowed: Vec<Finding>,
+    /// How often causes were met that are not among them.
+    pub(super) dropped: u64,
+    pub(super) paths: paths::Paths,
+    /// Of each instruction, where it is asked for.
+    pub(super) profile: Vec<profile::Count>,
+    pub(super) stages: Vec<crate::Stages>,
+    /// What the kernel printed.
+    pub(super) printed: String,
+    /// Blocks that ran to their end.
+    pub(super) finished: u64,
+    /// Warp instructions, and lanes of them.
+    pub(super) instructions: u64,
+    pub(super) lane_instructions: u64,
+}
+
+/// A small generator of numbers: SplitMix64.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// A number below `n`.
+    pub(super) fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+}

@@ -1,0 +1,172 @@
+//! Where uninitialised values come from: the instruction that brought one out of memory, and the bytes that it read.
+//!
+//! A value carries the number of its origin from register to register, and through shared and local memory. 0 stands for a register
+//! that no instruction has written.
+
+use rustc_hash::FxHashMap;
+
+use super::access::Place;
+use super::causes::Broken;
+use super::shadow::Shadow;
+use super::warp::{Block, Stray, Warp};
+use super::{Grid, report};
+use crate::code::Class;
+use crate::types::Space;
+use crate::{Finding, Origin, Rule, Target};
+
+/// Origins of each lane of a register.
+pub(super) type From = [u32; 32];
+
+/// What brought an uninitialised value out of memory, for the first time.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    pc: u32,
+    block: [u32; 3],
+    warp: u32,
+    lane: u32,
+    space: Space,
+    address: u64,
+}
+
+/// The origins of a block's values.
+#[derive(Debug, Default)]
+pub(in super::super) struct Origins {
+    all: Vec<Source>,
+    by: FxHashMap<(u32, [u32; 3], u32, u32), u32>,
+    /// By word of shared memory: the last uninitialised value that was written there.
+    shared: FxHashMap<u64, u32>,
+}
+
+/// The place of the first byte with undefined bits.
+fn first(place: Place, undefined: u64) -> Place {
+    place.plus(u64::from(undefined.trailing_zeros() / 8 % 8))
+}
+
+/// The origin of an uninitialised value that a lane has read from a place.
+pub(super) fn of(b: &mut Block, w: &Warp, pc: u32, lane: u32, place: Place, undefined: u64) -> u32 {
+    let place = first(place, undefined);
+    let known = match place {
+        Place::Shared(at) => b.origins.shared.get(&(at / 4)),
+        Place::Local(at) => w.local_origins.get(&(at / 4)),
+        Place::Global(_) => None,
+    };
+    known.copied().unwrap_or_else(|| b.origins.number(pc, (w.ctaid, w.index), lane, place))
+}
+
+impl Origins {
+    /// The number of an origin, which an instruction and a lane have one of.
+    pub(super) fn number(&mut self, pc: u32, (block, warp): ([u32; 3], u32), lane: u32, place: Place) -> u32 {
+        let (space, address) = match place {
+            Place::Global(at) => (Space::Global, at),
+            Place::Shared(at) => (Space::Shared, at),
+            Place::Local(at) => (Space::Local, at),
+        };
+        let all = &mut self.all;
+        *self.by.entry((pc, block, warp, lane)).or_insert_with(|| {
+            all.push(Source { pc, block, warp, lane, space, address });
+            u32::try_from(all.len()).unwrap_or(0)
+        })
+    }
+
+    /// An uninitialised value is written to shared memory.
+    pub(super) fn written(&mut self, at: u64, bytes: u32, from: u32) {
+        for word in at / 4..(at + u64::from(bytes)).div_ceil(4) {
+            if from == 0 {
+                self.shared.remove(&word);
+            } else {
+                self.shared.insert(word, from);
+            }
+        }
+    }
+
+    /// The origin of what lies at a place of shared memory, if it was written.
+    pub(super) fn at(&self, at: u64) -> Option<u32> {
+        self.shared.get(&(at / 4)).copied()
+    }
+}
+
+/// An uninitialised value is written.
+pub(super) fn written(b: &mut Block, w: &mut Warp, place: Place, bytes: u32, from: u32) {
+    match place {
+        Place::Shared(at) => b.origins.written(at, bytes, from),
+        Place::Local(at) => {
+            for word in at / 4..(at + u64::from(bytes)).div_ceil(4) {
+                w.local_origins.insert(word, from);
+            }
+        }
+        Place::Global(_) => {}
+    }
+}
+
+/// Of each lane the origin of the first operand that is uninitialised there.
+pub(super) fn of_operands(shadow: &Shadow, operands: [(Class, u32, &[u64; 32]); 3]) -> From {
+    let mut from = [0; 32];
+    for (class, at, undefined) in operands.into_iter().rev() {
+        if undefined.iter().any(|bits| *bits != 0) {
+            let of = shadow.from(class, at);
+            for l in (0..32).filter(|l| undefined[*l] != 0) {
+                from[l] = of[l];
+            }
+        }
+    }
+    from
+}
+
+/// What uninitialised values decide, and which of them.
+pub(super) struct Decides<'a> {
+    pub(super) what: &'a str,
+    /// The origin of the first lane's value.
+    pub(super) from: u32,
+    /// Bytes that are written, and what they are of.
+    pub(super) written: Option<(Space, u64, u64)>,
+}
+
+/// Lanes use uninitialised values.
+pub(super) fn finding(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32, decides: &Decides<'_>) {
+    let source = (decides.from as usize).checked_sub(1).and_then(|i| b.origins.all.get(i)).copied();
+    let stray = w.stray.filter(|_| source.is_none());
+    let other = source.map(|s| s.pc).or(stray.map(|stray| stray.pc));
+    let at = Broken { other, ..Broken::by(w, Rule::Initialised, pc, lanes) };
+    let what = format!("{}{}", decides.what, stray.map_or_else(String::new, |stray| absent(g, w, stray)));
+    b.findings.keep(g, &at, || make(g, &at, source, &Decides { what: &what, ..*decides }));
+}
+
+/// A shuffle from a lane that takes no part in it, in words.
+fn absent(g: &Grid<'_>, w: &Warp, Stray { pc, lane, from }: Stray) -> String {
+    let why = match () {
+        () if w.clock.members >> from & 1 == 0 => "the block does not have",
+        () if w.live >> from & 1 == 0 => "has exited",
+        () => "does not execute it with that mask",
+    };
+    format!("\nlane {lane} took the value of lane {from}, which {why}, at {}", report::site(g.code, pc))
+}
+
+/// The same of asynchronous work, which happens when its threads may be elsewhere.
+pub(super) fn finding_later(g: &Grid<'_>, b: &mut Block, at: Broken, decides: &Decides<'_>) {
+    let source = (decides.from as usize).checked_sub(1).and_then(|i| b.origins.all.get(i)).copied();
+    let at = Broken { other: Some(source.map_or(at.pc, |s| s.pc)), ..at };
+    b.findings.keep(g, &at, || make(g, &at, source, decides));
+}
+
+fn make(g: &Grid<'_>, at: &Broken, source: Option<Source>, decides: &Decides<'_>) -> Finding {
+    let target = decides.written.map(|(space, address, _)| report::target(g, space, address));
+    let origin = source.map(|s| {
+        let place = match s.space {
+            Space::Local => Target::Local { address: s.address % g.code.local_bytes.max(1), size: g.code.local_bytes },
+            space => report::target(g, space, s.address),
+        };
+        Box::new(Origin {
+            who: report::who(g, s.block, s.warp, 1 << s.lane),
+            site: report::site(g.code, s.pc),
+            target: place,
+        })
+    });
+    Finding {
+        write: target.is_some(),
+        bytes: decides.written.map_or(0, |(.., bytes)| bytes),
+        target,
+        origin,
+        detail: decides.what.to_owned(),
+        ..report::broken(g, at)
+    }
+}

@@ -1,0 +1,89 @@
+//! Races of what is asynchronous: copies, products, barriers in shared memory.
+
+use super::access::Place;
+use super::cell::New;
+use super::proxy::Room;
+use super::race::{note, note_lanes};
+use super::warp::{Block, Warp};
+use super::word::Access;
+use super::{Grid, cluster, order};
+use crate::code::Scope;
+
+/// The memory of a place, as proxy fences tell it apart.
+fn room(g: &Grid<'_>, place: Place) -> Room {
+    match place {
+        Place::Shared(at) => Room::Shared((at / g.shared_stride.max(1)) as u8),
+        Place::Global(_) | Place::Local(_) => Room::Global,
+    }
+}
+
+/// One of a row of asynchronous operations, which a thread of this warp issues now, will access bytes.
+#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
+pub(super) fn flight(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &Warp,
+    pc: u32,
+    lanes: u32,
+    place: Place,
+    bytes: u32,
+    write: bool,
+    (actor, epoch): (u32, u32),
+) {
+    let room = room(g, place);
+    note(g, b, w, place, bytes, Access { lanes, actor, epoch, room, ..Access::new(w, pc, write) }, true);
+}
+
+/// A store that a thread issues now will access bytes, past the asynchronous proxy.
+#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
+pub(super) fn late_store(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &Warp,
+    pc: u32,
+    lanes: u32,
+    place: Place,
+    bytes: u32,
+    (actor, epoch): (u32, u32),
+) {
+    let access = Access { lanes, actor, epoch, is_generic: true, ..Access::new(w, pc, true) };
+    note(g, b, w, place, bytes, access, true);
+}
+
+/// A lane initialises a barrier in shared memory, or, where it is `strong`, does something to one.
+pub(super) fn mbarrier(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, lane: u32, at: u64, strong: bool) {
+    cluster::is_there(g, b, w, pc, lane, Place::Shared(at));
+    order::touched(w);
+    let strong = strong.then_some(Scope::Cluster);
+    let access = Access { lanes: 1 << lane, strong, unit: 8, is_barrier: true, ..Access::new(w, pc, true) };
+    note(g, b, w, Place::Shared(at), 8, access, strong.is_none());
+}
+
+/// Asynchronous copies are issued: from now on their targets belong to them.
+pub(super) fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, at: &[u32; 32], bytes: u32) {
+    let access = Access { in_flight: true, ..Access::new(w, pc, true) };
+    note_lanes(g, b, w, mask, at, bytes, access);
+}
+
+/// Copies have arrived, and their threads know it; or, of each lane, those who know of a row of asynchronous operations.
+#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
+pub(super) fn complete(
+    b: &mut Block,
+    w: &mut Warp,
+    pc: u32,
+    mask: u32,
+    at: &[u32; 32],
+    bytes: u32,
+    rows: Option<&[(u32, u32); 32]>,
+) {
+    let Some(races) = b.races.as_deref_mut() else { return };
+    let mut access = Access::new(w, pc, true);
+    let new = New::of(&w.clock, &access).filter(|_| rows.is_none());
+    for l in (0..32_usize).filter(|l| mask >> l & 1 != 0) {
+        if let Some(rows) = rows {
+            (access.actor, access.epoch) = rows[l];
+        }
+        access.lanes = 1 << l;
+        races.arrive(&w.clock, new.as_ref(), u64::from(at[l]), bytes, access);
+    }
+}

@@ -1,0 +1,317 @@
+//! Releases and acquires: strong writes publish what their thread has released at an address, strong reads take it from there.
+//!
+//! A fence or a strong access orders nothing for threads outside of its scope (PTX ISA, "Release and Acquire Patterns": the first
+//! operation of the one pattern and the last one of the other are morally strong). So clocks are kept by level: what a fence of the
+//! block serves for, of the cluster, of the device.
+
+use rustc_hash::FxHashMap;
+
+use super::Grid;
+use super::access::Place;
+use super::order::{Clock, Far, WarpClock};
+use super::race::with;
+use super::warp::{Block, Warp};
+use super::word::Access;
+use crate::Rule;
+use crate::code::{Order, Scope};
+
+/// Levels: what no fence stands behind, and what a fence of the block, of the cluster, of the device stands behind.
+const LEVELS: usize = 4;
+const UNFENCED: usize = 0;
+pub(super) const CTA: usize = 1;
+pub(super) const CLUSTER: usize = 2;
+pub(super) const DEVICE: usize = 3;
+/// Threads of which an address remembers what they have released there.
+const THREADS: usize = 8;
+
+pub(super) fn level(scope: Scope) -> usize {
+    match scope {
+        Scope::Cta => CTA,
+        Scope::Cluster => CLUSTER,
+        Scope::Gpu | Scope::Sys => DEVICE,
+    }
+}
+
+/// What the fences of a warp have to do with.
+#[derive(Debug, Default)]
+pub(super) struct Fences {
+    /// What was known at the last fence, by the fence's level or a higher one.
+    fenced: [Clock; LEVELS],
+    /// What strong reads have found, for the next fence: of a level what a fence of that level or a higher one learns.
+    pending: [Clock; LEVELS],
+    flags: Flags,
+}
+
+/// What is known of the flags that were read, by the warp or by one that it has met: it orders nothing, and tells what is missing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flags {
+    /// The last read that found something.
+    read: Option<u32>,
+    /// Whether a fence of the block or of the cluster alone was met, at a writer and at a reader.
+    is_narrow: [bool; 2],
+    /// What their writers knew, and what they had released.
+    known: Clock,
+    released: Clock,
+}
+
+impl Flags {
+    pub(super) fn join(&mut self, other: &Flags) {
+        if other.read.is_none() {
+            return;
+        }
+        self.read = other.read;
+        self.is_narrow.iter_mut().zip(other.is_narrow).for_each(|(narrow, other)| *narrow |= other);
+        self.known.join(&other.known);
+        self.released.join(&other.released);
+    }
+}
+
+impl Fences {
+    /// What others may know of the flags that this warp has read.
+    pub(super) fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    pub(super) fn meet(&mut self, flags: &Flags) {
+        self.flags.join(flags);
+    }
+
+    /// What a fence that orders blocks of a cluster has seen.
+    pub(super) fn of_cluster(&self) -> &Clock {
+        &self.fenced[CLUSTER]
+    }
+
+    /// Whether a block is known to have begun by what it wrote to a flag.
+    fn knows_of(&self, block: u32) -> bool {
+        (block * 32..block * 32 + 32).any(|warp| self.flags.known.of_warp(warp, u32::MAX) > 0)
+    }
+
+    /// The rule that is broken where a flag was read that an access was announced by, and the read of the flag.
+    pub(super) fn broken(&self, first: &Access, block: u32) -> Option<(Rule, u32)> {
+        let knows = |clock: &Clock| clock.of_warp(first.warp, block) >= first.epoch;
+        let [writer, reader] = self.flags.is_narrow;
+        let (rule, is_narrow) = match () {
+            () if knows(&self.flags.released) => (Rule::AcquireFence, reader),
+            () if knows(&self.flags.known) => (Rule::ReleaseFence, writer),
+            () => return None,
+        };
+        Some((if is_narrow { Rule::Scope } else { rule }, self.flags.read?))
+    }
+}
+
+/// What strong writes have left at an address.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// How many writes have ended the chain of writes that a read may take something from.
+    chain: u64,
+    unfenced: Far,
+    device: Far,
+    /// Whether a fence of the block or of the cluster alone stood before one of the writes.
+    is_narrow: bool,
+    /// What threads have released here, each at its last release, by warp and lane: later strong writes of theirs keep it.
+    by: Vec<((u32, u32), [Far; LEVELS])>,
+}
+
+/// The same for those of the cluster, and of each of its blocks.
+#[derive(Debug, Default)]
+pub(super) struct Near {
+    chain: u64,
+    cluster: Far,
+    blocks: FxHashMap<u32, Far>,
+}
+
+/// What is left at the addresses of a memory.
+#[derive(Debug, Default)]
+pub(super) struct Released {
+    of: FxHashMap<u64, Left>,
+    /// By address, and whether it is the device's memory.
+    near: FxHashMap<(bool, u64), Near>,
+    /// All addresses of the first lie between.
+    bounds: Option<(u64, u64)>,
+}
+
+impl Released {
+    pub(super) fn clear(&mut self) {
+        *self = Released::default();
+    }
+
+    fn at(&mut self, at: u64) -> &mut Left {
+        let (low, high) = self.bounds.unwrap_or((at, at));
+        self.bounds = Some((low.min(at), high.max(at)));
+        self.of.entry(at).or_default()
+    }
+
+    /// A plain store to an address: nobody takes anything from what was before it.
+    #[inline]
+    pub(super) fn overwrite(&mut self, at: u64, bytes: u64) {
+        if self.bounds.is_some_and(|(low, high)| at <= high && at + bytes > low) {
+            self.end(at, bytes);
+        }
+    }
+
+    #[inline(never)]
+    fn end(&mut self, at: u64, bytes: u64) {
+        for at in at..at + bytes {
+            if let Some(left) = self.of.get_mut(&at) {
+                *left = Left { chain: left.chain + 1, ..Left::default() };
+            }
+        }
+    }
+}
+
+/// A strong access of a lane.
+#[derive(Clone, Copy)]
+pub(super) struct Strong {
+    pub(super) order: Order,
+    pub(super) scope: Scope,
+    pub(super) writes: bool,
+    pub(super) reads: bool,
+    pub(super) lane: u32,
+    /// Whether no lane below it executes the instruction.
+    pub(super) is_first: bool,
+    pub(super) pc: u32,
+}
+
+/// A strong access: what it publishes, what it learns.
+pub(super) fn synchronise(g: &Grid<'_>, b: &mut Block, w: &mut Warp, place: Place, a: Strong) {
+    if a.reads {
+        acquire(g, b, w, place, a);
+    }
+    if a.writes {
+        release(g, b, w, place, a);
+    }
+}
+
+fn acquire(g: &Grid<'_>, b: &mut Block, w: &mut Warp, place: Place, a: Strong) {
+    let block = w.clock.id / 32;
+    let reach = if a.order.acquires() { level(a.scope) } else { UNFENCED };
+    let chain = with(g, b, place, |races, at| {
+        let left = races.released.of.get(&at)?;
+        if !left.unfenced.of.is_empty() || !left.device.of.is_empty() {
+            let flags = &mut w.clock.fences.flags;
+            flags.read = Some(a.pc);
+            flags.is_narrow = [left.is_narrow, a.order.acquires() && reach < DEVICE];
+            WarpClock::learn(&mut flags.known, block * 32, &left.unfenced);
+            WarpClock::learn(&mut flags.released, block * 32, &left.device);
+        }
+        take(&mut w.clock, &left.device, DEVICE, reach, a.pc);
+        Some(left.chain)
+    });
+    let (Some(Some(chain)), Some(races)) = (chain, b.races.as_deref()) else { return };
+    let Some(near) = races.released.near.get(&key(place)).filter(|near| near.chain == chain) else { return };
+    take(&mut w.clock, &near.cluster, CLUSTER, reach, a.pc);
+    if let Some(found) = near.blocks.get(&block) {
+        take(&mut w.clock, found, CTA, reach, a.pc);
+    }
+}
+
+/// What was found of a level is learnt now, where the access reaches so far, or by a fence.
+fn take(clock: &mut WarpClock, found: &Far, level: usize, reach: usize, pc: u32) {
+    if found.of.is_empty() {
+        return;
+    }
+    let id = clock.id;
+    if level <= reach {
+        clock.remember(&Clock::of(found), pc);
+        WarpClock::learn(&mut clock.seen, id, found);
+    } else {
+        WarpClock::learn(&mut clock.fences.pending[level], id, found);
+        WarpClock::learn(&mut clock.fences.flags.released, id, found);
+    }
+}
+
+fn key(place: Place) -> (bool, u64) {
+    match place {
+        Place::Global(at) => (true, at),
+        Place::Shared(at) | Place::Local(at) => (false, at),
+    }
+}
+
+fn release(g: &Grid<'_>, b: &mut Block, w: &mut Warp, place: Place, a: Strong) {
+    let reach = if a.order.releases() { level(a.scope) } else { UNFENCED };
+    let (clock, thread) = (&w.clock, (w.clock.id, a.lane));
+    let now = (reach > UNFENCED || a.is_first).then(|| clock.publish_far(&clock.publish()));
+    let mut levels: [Far; LEVELS] = core::array::from_fn(|l| match &now {
+        Some(now) if l <= reach => now.clone(),
+        _ => clock.publish_far(&clock.fences.fenced[l]),
+    });
+    let is_global = matches!(place, Place::Global(_));
+    if is_global {
+        // Blocks of other clusters read it.
+        levels.iter_mut().for_each(|far| far.begun = 0);
+    }
+    let is_narrow =
+        reach < DEVICE && levels[CTA].of.len() + levels[CLUSTER].of.len() > 0 && !covers(&levels[DEVICE], &levels[CTA]);
+    let chain = with(g, b, place, |races, at| {
+        let left = races.released.at(at);
+        if !a.reads {
+            left.by.retain(|(by, _)| *by == thread);
+            *left = Left { chain: left.chain + 1, by: core::mem::take(&mut left.by), ..Left::default() };
+            if let Some((_, kept)) = left.by.first() {
+                levels.iter_mut().zip(kept).for_each(|(far, kept)| far.join(kept));
+            }
+        }
+        left.unfenced.join(&levels[UNFENCED]);
+        left.device.join(&levels[DEVICE]);
+        left.is_narrow |= is_narrow;
+        if reach > UNFENCED {
+            left.by.retain(|(by, _)| *by != thread);
+            left.by.truncate(THREADS - 1);
+            left.by.insert(0, (thread, levels.clone()));
+        }
+        left.chain
+    });
+    if let (Some(chain), Some(races)) = (chain, b.races.as_deref_mut()) {
+        let near = races.released.near.entry(key(place)).or_default();
+        if near.chain != chain {
+            *near = Near { chain, ..Near::default() };
+        }
+        if g.ranks() > 1 {
+            near.cluster.join(&levels[CLUSTER]);
+        }
+        near.blocks.entry(thread.0 / 32).or_default().join(&levels[CTA]);
+    }
+    if reach > UNFENCED {
+        w.clock.own += 1;
+    }
+}
+
+/// Whether one clock knows all that another does.
+fn covers(far: &Far, other: &Far) -> bool {
+    other.of.iter().all(|(warp, epoch)| far.of.get(warp).is_some_and(|known| known >= epoch))
+}
+
+/// A fence: later strong writes publish what is known now, and what strong reads found is known.
+pub(super) fn fence(w: &mut Warp, order: Order, scope: Scope, pc: u32) {
+    if !w.clock.on {
+        return;
+    }
+    let reach = level(scope);
+    w.clock.fences.flags.is_narrow[1] |= reach < DEVICE && order.acquires();
+    if order.acquires() {
+        for l in CTA..=reach {
+            let pending = core::mem::take(&mut w.clock.fences.pending[l]);
+            w.clock.remember(&pending, pc);
+            w.clock.seen.join(&pending);
+        }
+    }
+    if order.releases() {
+        let now = w.clock.publish();
+        w.clock.fences.fenced[CTA..=reach].fill(now);
+    }
+    w.clock.own += 1;
+}
+
+/// Whether a block of the warp's cluster is known to have begun.
+pub(super) fn has_begun(w: &mut Warp, rank: u32) -> bool {
+    let clock = &mut w.clock;
+    if clock.seen.begun >> rank & 1 == 0 {
+        let block = clock.id / 32 / clock.cluster * clock.cluster + rank;
+        let is_known = |warp: u32| clock.seen.of_warp(warp, u32::MAX) > 0;
+        if !(block * 32..block * 32 + 32).any(is_known) && !clock.fences.knows_of(block) {
+            return false;
+        }
+        clock.seen.begun |= 1 << rank;
+    }
+    true
+}

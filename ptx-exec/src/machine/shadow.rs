@@ -1,0 +1,274 @@
+//! Undefined bits of the registers and predicates of a warp.
+
+use super::Grid;
+use super::origin::From;
+use super::vector::Row;
+use super::warp::refill;
+use crate::code::{Class, Code, Draft, Inst, NONE, Op, RedMode};
+
+/// Which bits nobody wrote. Lanes that do not exist, or have exited, are not asked about.
+#[derive(Default)]
+pub(super) struct Shadow {
+    rows: Vec<Row>,
+    preds: Vec<u32>,
+    /// Of each row, then of each predicate, whether a bit may be undefined; of a register of two rows, the first counts. Then one
+    /// that never is, and one that always is.
+    dirty: Vec<u8>,
+    /// Of each row, then of each predicate, where the undefined bits of a lane come from; of a register of two rows, the first counts.
+    from: Vec<From>,
+    /// Whether any of these is known.
+    has_from: bool,
+}
+
+/// What an instruction makes the loop look at before it runs: places in the list of what is dirty.
+pub(in super::super) type Sides = [u32; 6];
+
+impl Shadow {
+    /// Before the first instruction nobody has written anything but constants.
+    pub(super) fn begin(&mut self, g: &Grid<'_>) {
+        if !g.checks.init {
+            return;
+        }
+        let (rows, preds, written) = (g.code.rows as usize, g.code.preds as usize, g.written_rows());
+        self.rows.resize(rows, Row([0; 32]));
+        self.rows[..written].fill(Row([u32::MAX; 32]));
+        self.rows[written..].fill(Row([0; 32]));
+        refill(&mut self.preds, u32::MAX, preds);
+        if core::mem::take(&mut self.has_from) || self.from.len() != rows + preds {
+            refill(&mut self.from, [0; 32], rows + preds);
+        }
+        refill(&mut self.dirty, 1, rows + preds + 2);
+        self.dirty[written..rows].fill(0);
+        self.dirty[rows + preds] = 0;
+    }
+
+    /// Whether an instruction has to be looked at.
+    ///
+    /// # Safety
+    /// The places were made by [`sides`] of the same entry.
+    #[inline(always)]
+    pub(super) unsafe fn any(&self, sides: &Sides) -> bool {
+        let d = self.dirty.as_ptr();
+        // SAFETY: the caller says so.
+        unsafe { sides.iter().fold(0, |any, at| any | *d.add(*at as usize)) != 0 }
+    }
+
+    /// Whether one of the registers may have undefined bits.
+    pub(super) fn any_of(&self, registers: &[u32]) -> bool {
+        registers.iter().any(|r| *r != NONE && self.dirty[*r as usize] != 0)
+    }
+
+    pub(super) fn is_dirty(&self, class: Class, at: u32) -> bool {
+        match class {
+            _ if at == NONE => false,
+            Class::Pred => self.preds[at as usize] != 0,
+            Class::W32 | Class::W64 => self.dirty[at as usize] != 0,
+        }
+    }
+
+    /// Undefined bits of an operand.
+    pub(super) fn get(&self, class: Class, at: u32) -> [u64; 32] {
+        let i = at as usize;
+        match class {
+            _ if at == NONE => [0; 32],
+            Class::Pred => core::array::from_fn(|l| u64::from(self.preds[i] >> l & 1)),
+            Class::W32 => widen(&self.rows[i]),
+            Class::W64 => pair(&self.rows[i..]),
+        }
+    }
+
+    /// Where the undefined bits of each lane come from.
+    pub(super) fn from(&self, class: Class, at: u32) -> From {
+        match class {
+            _ if at == NONE => [0; 32],
+            Class::Pred => self.from[self.rows.len() + at as usize],
+            Class::W32 | Class::W64 => self.from[at as usize],
+        }
+    }
+
+    /// [`set`](Shadow::set), with where the undefined bits come from.
+    #[allow(clippy::too_many_arguments, reason = "the parts of a value")]
+    pub(super) fn set_from(&mut self, class: Class, at: u32, value: &[u64; 32], from: &From, mask: u32, live: u32) {
+        self.set(class, at, value, mask, live);
+        if at == NONE || *from == [0; 32] {
+            return;
+        }
+        let at = if class == Class::Pred { self.rows.len() + at as usize } else { at as usize };
+        for l in (0..32).filter(|l| mask >> l & 1 != 0) {
+            self.from[at][l] = from[l];
+        }
+        self.has_from = true;
+    }
+
+    pub(super) fn pred(&self, at: u32) -> u32 {
+        self.preds[at as usize]
+    }
+
+    pub(super) fn set_pred(&mut self, at: u32, bits: u32) {
+        self.preds[at as usize] = bits;
+        let at = self.rows.len() + at as usize;
+        self.dirty[at] = u8::from(bits != 0);
+    }
+
+    /// Sets the lanes of a mask; those that are not `live` become defined.
+    pub(super) fn set(&mut self, class: Class, at: u32, value: &[u64; 32], mask: u32, live: u32) {
+        let i = at as usize;
+        if at == NONE {
+            return;
+        }
+        if self.has_from {
+            let of = if class == Class::Pred { self.rows.len() + i } else { i };
+            (0..32).filter(|l| mask >> l & 1 != 0).for_each(|l| self.from[of][l] = 0);
+        }
+        let take = |l: usize, old: u64| {
+            if live >> l & 1 == 0 {
+                0
+            } else if mask >> l & 1 != 0 {
+                value[l]
+            } else {
+                old
+            }
+        };
+        match class {
+            Class::Pred => {
+                let old = self.preds[i];
+                let bits = (0..32).fold(0, |m, l| m | u32::from(take(l, u64::from(old >> l & 1)) & 1 != 0) << l);
+                self.set_pred(at, bits);
+            }
+            Class::W32 => {
+                let row = &mut self.rows[i].0;
+                let mut any = 0;
+                for (l, word) in row.iter_mut().enumerate() {
+                    *word = take(l, u64::from(*word)) as u32;
+                    any |= *word;
+                }
+                self.dirty[i] = u8::from(any != 0);
+            }
+            Class::W64 => {
+                let old = pair(&self.rows[i..]);
+                let mut any = 0;
+                for (l, old) in old.iter().enumerate() {
+                    let new = take(l, *old);
+                    let row = &mut self.rows[i + l / 16].0;
+                    (row[l % 16 * 2], row[l % 16 * 2 + 1]) = (new as u32, (new >> 32) as u32);
+                    any |= new;
+                }
+                self.dirty[i] = u8::from(any != 0);
+            }
+        }
+    }
+
+    /// Lanes of a mask become defined.
+    pub(super) fn clean(&mut self, class: Class, at: u32, mask: u32, live: u32) {
+        if !self.is_dirty(class, at) {
+            return;
+        }
+        if mask | !live != u32::MAX {
+            return self.set(class, at, &[0; 32], mask, live);
+        }
+        match class {
+            Class::Pred => self.set_pred(at, 0),
+            Class::W32 | Class::W64 => {
+                let rows = if class == Class::W64 { 2 } else { 1 };
+                self.rows[at as usize..at as usize + rows].fill(Row([0; 32]));
+                self.dirty[at as usize] = 0;
+            }
+        }
+    }
+}
+
+/// The lanes of a row.
+pub(super) fn widen(row: &Row) -> [u64; 32] {
+    core::array::from_fn(|l| u64::from(row.0[l]))
+}
+
+/// The lanes of two rows: 64 bits each, low word first.
+pub(super) fn pair(rows: &[Row]) -> [u64; 32] {
+    core::array::from_fn(|l| {
+        let row = &rows[l / 16].0;
+        u64::from(row[l % 16 * 2]) | u64::from(row[l % 16 * 2 + 1]) << 32
+    })
+}
+
+/// Classes of d, e, a, b, c.
+pub(in super::super) fn classes(code: &Draft, inst: &Inst) -> [Class; 5] {
+    use Class::{Pred, W32, W64};
+    let wide = |yes: bool| if yes { W64 } else { W32 };
+    match inst.op {
+        Op::Mov64 | Op::Add64 | Op::Sub64 | Op::Mul64 | Op::And64 | Op::Or64 | Op::Xor64 => [W64, W64, W64, W64, W64],
+        Op::Shl64 | Op::ShrU64 | Op::ShrS64 => [W64, W32, W64, W32, W32],
+        Op::Selp64 => [W64, W32, W64, W64, Pred],
+        Op::Selp32 => [W32, W32, W32, W32, Pred],
+        Op::MulWideU32 | Op::MulWideS32 | Op::Widen | Op::WidenS | Op::Pack64 => [W64, W32, W32, W32, W32],
+        Op::MadWideU32 | Op::MadWideS32 => [W64, W32, W32, W32, W64],
+        Op::Narrow | Op::Unpack64 => [W32, W32, W64, W32, W32],
+        Op::SetpS32 | Op::SetpU32 | Op::SetpF32 => [Pred, Pred, W32, W32, Pred],
+        Op::SetpS64 | Op::SetpU64 => [Pred, Pred, W64, W64, Pred],
+        Op::SetpLane => {
+            let c = wide(code.setps[inst.x as usize].wide);
+            [Pred, Pred, c, c, Pred]
+        }
+        Op::PMov | Op::PAnd | Op::POr | Op::PXor | Op::PNot | Op::PImm => [Pred; 5],
+        Op::Lane => {
+            let i = &code.lanes[inst.x as usize];
+            [i.d, W32, i.a, i.b, i.c]
+        }
+        Op::Carry => {
+            let c = wide(inst.x & 2 != 0);
+            [c, Pred, c, c, Pred]
+        }
+        Op::Sreg => {
+            let is_wide = crate::lower::operands::is_wide_special(inst.x);
+            [wide(is_wide == Some(true)), W32, W32, W32, W32]
+        }
+        Op::IsSpace => [Pred, W32, W64, W32, W32],
+        Op::Shfl => [W32, Pred, W32, W32, W32],
+        Op::Vote => [if inst.x == 3 { W32 } else { Pred }, W32, Pred, W32, W32],
+        Op::Match => [W32, Pred, wide(inst.x & 2 != 0), W32, W32],
+        Op::Elect => [W32, Pred, W32, W32, W32],
+        Op::BarRed => {
+            let d = if code.bars[inst.x as usize].red == RedMode::Popc { W32 } else { Pred };
+            [d, W32, W32, W32, Pred]
+        }
+        _ => crate::code_async::classes(code, inst),
+    }
+}
+
+/// What the loop looks at before each instruction of an entry.
+pub(in super::super) fn sides(code: &Code) -> Vec<Sides> {
+    let never = code.rows + code.preds;
+    let always = never + 1;
+    let slot = |class: Class, at: u32| match class {
+        _ if at == NONE => never,
+        Class::Pred => code.rows + at,
+        Class::W32 | Class::W64 => at,
+    };
+    let row = |at: u32| slot(Class::W32, at);
+    let of = |inst: &Inst| {
+        let guard = if inst.guard == NONE { never } else { slot(Class::Pred, inst.guard >> 1) };
+        let [a, b, c, d, e] = match inst.op {
+            Op::Nop
+            | Op::Bra
+            | Op::Exit
+            | Op::Trap
+            | Op::CpCommit
+            | Op::CpWait
+            | Op::Fence
+            | Op::WarpSync
+            | Op::Sleep
+            | Op::Converge
+            | Op::GridWait => [never; 5],
+            Op::Ld | Op::St | Op::Discard | Op::Atom | Op::LdMatrix | Op::StMatrix | Op::Brx => {
+                [row(inst.a), never, never, never, never]
+            }
+            Op::CpAsync => [row(inst.a), row(inst.b), never, never, never],
+            Op::LdParam | Op::Mma | Op::Bulk | Op::Wgmma => [always; 5],
+            _ => {
+                let [d, e, a, b, c] = classes(code, inst);
+                [slot(a, inst.a), slot(b, inst.b), slot(c, inst.c), slot(d, inst.d), slot(e, inst.e)]
+            }
+        };
+        [a, b, c, d, e, guard]
+    };
+    code.insts.iter().map(of).collect()
+}

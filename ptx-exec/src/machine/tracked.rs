@@ -1,0 +1,123 @@
+//! `cp.async.mbarrier.arrive`: a barrier in shared memory is told when the copies that a thread has issued before have arrived.
+//!
+//! Who waits for the barrier learns of these copies, and of nothing else that the thread did; the thread itself learns nothing. Of each
+//! thread these copies are a row of asynchronous operations: one that is tracked first by an arrival is over where that one or a later
+//! one has come.
+
+use super::block::Running;
+use super::copies;
+use super::flight::{Moment, finding};
+use super::warp::{Block, Warp};
+use super::{Grid, mbarrier, report};
+use crate::Rule;
+use crate::types::Space;
+
+/// Arrivals of a warp that are late at once.
+const MOST_TRACKED: usize = 64;
+
+/// Arrivals of lanes that come when the copies of each have.
+#[derive(Clone, Debug)]
+pub(super) struct Tracked {
+    pc: u32,
+    mask: u32,
+    /// Where the barrier of each lane lies.
+    at: [u64; 32],
+    /// Copies that the warp had issued, and how many such arrivals it had asked for, this one among them.
+    issued: u64,
+    number: u32,
+    born: u64,
+}
+
+/// Lanes ask for arrivals, which come at once where asynchronous work is early.
+pub(super) fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, at: [u64; 32]) {
+    copies::track(b, w, mask);
+    if w.flying.copies_actor.is_none() && w.clock.on {
+        w.flying.copies_actor = Some(g.actors_of_warp());
+    }
+    w.flying.asked += 1;
+    let tracked = Tracked { pc, mask, at, issued: w.flying.issued, number: w.flying.asked, born: b.flying.turns };
+    w.copies.iter_mut().for_each(|copy| copy.track(mask, tracked.number));
+    if b.flying.moment == Moment::Early {
+        happen(g, b, w, &tracked);
+    } else {
+        b.flying.tracked += 1;
+        w.flying.tracked.push(tracked);
+        // Copies arrive at any moment, and with them what tracks them: a loop that asks without an end keeps no more.
+        if w.flying.tracked.len() > MOST_TRACKED {
+            let oldest = w.flying.tracked.remove(0);
+            b.flying.tracked -= 1;
+            happen(g, b, w, &oldest);
+        }
+    }
+}
+
+/// Copies arrive, and then their threads' arrivals do.
+fn happen(g: &Grid<'_>, b: &mut Block, w: &mut Warp, t: &Tracked) {
+    let first = w.flying.copies_actor.unwrap_or(0);
+    copies::tell(g, b, w, t.pc, t.mask, t.issued, first);
+    let number = (w.rank * g.warps() + w.index) as usize;
+    for l in (0..32).filter(|l| t.mask >> l & 1 != 0) {
+        let at = t.at[l as usize];
+        let flaw = match b.flying.mbarriers.get_mut(&at) {
+            Some(m) => mbarrier::arrive_for_copies(m, number, t.pc, (first + l, t.number)),
+            None => Some("copies have arrived, and the barrier that tracks them is there no more".to_owned()),
+        };
+        if let Some(detail) = flaw {
+            let who = report::who(g, w.ctaid, w.index, 1 << l);
+            let target = Some(report::target(g, Space::Shared, at));
+            finding(g, b, Rule::MbarrierCount, t.pc, who, target, detail);
+        }
+    }
+    b.flying.progress += 1;
+}
+
+/// The arrivals of a warp for which `due` holds.
+fn all_due(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mut due: impl FnMut(&mut Block, &Tracked) -> bool) {
+    let mut i = 0;
+    while i < w.flying.tracked.len() {
+        if due(b, &w.flying.tracked[i]) {
+            let tracked = w.flying.tracked.remove(i);
+            b.flying.tracked -= 1;
+            happen(g, b, w, &tracked);
+        } else {
+            i += 1;
+        }
+    }
+}
+
+/// After a turn: those that were asked for before `oldest`, and some of the others where any moment is one.
+pub(super) fn after_turn(g: &Grid<'_>, r: &mut Running, oldest: u64) {
+    for w in &mut r.warps {
+        all_due(g, &mut r.block, w, |b, t| {
+            t.born < oldest || b.flying.moment == Moment::Any && b.flying.random.below(4) == 0
+        });
+    }
+}
+
+/// One of them happens, by its number among all.
+pub(super) fn one(g: &Grid<'_>, r: &mut Running, number: usize) {
+    let mut left = number;
+    for w in &mut r.warps {
+        let n = w.flying.tracked.len();
+        if left < n {
+            let tracked = w.flying.tracked.remove(left);
+            r.block.flying.tracked -= 1;
+            return happen(g, &mut r.block, w, &tracked);
+        }
+        left -= n;
+    }
+}
+
+/// Lanes exit: their copies arrive, and with these their arrivals.
+pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32) {
+    let leaving: Vec<Tracked> = w.flying.tracked.iter().filter(|t| t.mask & mask != 0).cloned().collect();
+    for mut t in leaving {
+        t.mask &= mask;
+        happen(g, b, w, &t);
+    }
+    w.flying.tracked.retain_mut(|t| {
+        t.mask &= !mask;
+        b.flying.tracked -= usize::from(t.mask == 0);
+        t.mask != 0
+    });
+}

@@ -1,0 +1,194 @@
+//! Accesses of a word, and which of them happened before which.
+
+use super::order::WarpClock;
+use super::paths::Lessons;
+use super::proxy::Room;
+use super::warp::Warp;
+use crate::code::Scope;
+
+/// One access of a word by lanes of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    pub(super) warp: u32,
+    /// Other warps of its block that read the same at the same epoch, by the same lanes of the same instruction.
+    pub(super) also: u32,
+    pub(super) lanes: u32,
+    pub(super) epoch: u32,
+    pub(super) pc: u32,
+    /// Bytes of the word.
+    pub(super) bytes: u8,
+    pub(super) write: bool,
+    pub(super) strong: Option<Scope>,
+    /// Bytes of an element of a strong access: two of them are atomic towards each other where they are of one size.
+    pub(super) unit: u8,
+    pub(super) in_flight: bool,
+    /// The asynchronous operations that it is one of, or 0; the epoch is theirs then.
+    pub(super) actor: u32,
+    /// Whether an asynchronous operation goes past the asynchronous proxy, and needs no fence of it.
+    pub(super) is_generic: bool,
+    /// Of an asynchronous operation: the memory that it accesses, as proxy fences tell it apart.
+    pub(super) room: Room,
+    /// Whether it operates on a barrier in shared memory.
+    pub(super) is_barrier: bool,
+    /// Whether it reads past what keeps caches coherent.
+    pub(super) is_nc: bool,
+}
+
+/// Of clocks: what is no warp, but a row of asynchronous operations.
+pub(super) const ACTOR: u32 = 1 << 31;
+
+impl Access {
+    pub(super) fn new(w: &Warp, pc: u32, write: bool) -> Access {
+        Access::at(w.clock.id, w.clock.own, pc, write)
+    }
+
+    /// One of a warp at an epoch.
+    #[inline(always)]
+    pub(super) fn at(warp: u32, epoch: u32, pc: u32, write: bool) -> Access {
+        Access {
+            warp,
+            also: 0,
+            lanes: 0,
+            epoch,
+            pc,
+            bytes: 0,
+            write,
+            strong: None,
+            unit: 0,
+            in_flight: false,
+            actor: 0,
+            is_generic: false,
+            room: Room::Global,
+            is_barrier: false,
+            is_nc: false,
+        }
+    }
+
+    /// Whose epoch it has, one or more: warps, or a row of asynchronous operations.
+    fn by(&self) -> impl Iterator<Item = u32> + use<> {
+        let (row, base) = (self.actor | ACTOR, self.warp / 32 * 32);
+        let mut left = if self.actor == 0 { self.also | 1 << (self.warp % 32) } else { 1 };
+        let is_row = self.actor != 0;
+        core::iter::from_fn(move || {
+            let bit = (left != 0).then(|| left.trailing_zeros())?;
+            left &= left - 1;
+            Some(if is_row { row } else { base + bit })
+        })
+    }
+
+    /// Whether it happened before what lanes of a warp do now; else by whom it did not.
+    #[inline(always)]
+    fn happened(&self, w: &WarpClock, mine: u32) -> Result<(), u32> {
+        if self.actor != 0 || self.also == 0 {
+            let by = if self.actor == 0 { self.warp } else { self.actor | ACTOR };
+            return if w.knows(by, self.lanes, self.epoch, mine) { Ok(()) } else { Err(self.warp) };
+        }
+        self.by().find(|by| !w.knows(*by, self.lanes, self.epoch, mine)).map_or(Ok(()), Err)
+    }
+
+    /// Whether it happened before what all of a warp do now.
+    pub(super) fn is_known(&self, w: &WarpClock) -> bool {
+        self.by().all(|by| by == w.id || w.knows(by, self.lanes, self.epoch, self.lanes))
+    }
+
+    /// The instructions by which a warp with these lessons knows of it.
+    pub(super) fn known_by<'l>(&self, lessons: &'l Lessons) -> impl Iterator<Item = u32> + use<'l> {
+        let (all, epoch) = (self.by(), self.epoch);
+        all.flat_map(move |by| lessons.that_order(by, epoch))
+    }
+
+    #[inline(always)]
+    pub(super) fn is_plain_read(&self) -> bool {
+        !self.write && !self.in_flight && self.actor == 0 && self.strong.is_none()
+    }
+
+    /// Takes a read into this one, if they are the same but for the warp.
+    #[inline(always)]
+    pub(super) fn takes(&mut self, new: &Access) -> bool {
+        let of_block = self.warp / 32 == new.warp / 32;
+        if !of_block || (self.epoch, self.pc, self.bytes) != (new.epoch, new.pc, new.bytes) {
+            return false;
+        }
+        if self.also == 0 && self.warp == new.warp {
+            self.lanes |= new.lanes;
+        } else if self.lanes == new.lanes {
+            self.also |= 1 << (new.warp % 32) & !(1 << (self.warp % 32));
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Takes a warp out; whether others are left.
+    pub(super) fn leave(&mut self, warp: u32) -> bool {
+        if self.also == 0 {
+            return self.warp != warp;
+        }
+        if self.warp == warp {
+            let next = self.also.trailing_zeros();
+            self.warp = self.warp / 32 * 32 + next;
+            self.also &= self.also - 1;
+        } else {
+            self.also &= !(1 << (warp % 32));
+        }
+        true
+    }
+
+    pub(super) fn is_of(&self, warp: u32) -> bool {
+        self.warp == warp || self.warp / 32 == warp / 32 && self.also >> (warp % 32) & 1 != 0
+    }
+}
+
+/// Why an access is wrong behind an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// Nothing orders them.
+    Unordered,
+    /// They are ordered, and only a proxy fence is missing.
+    Unfenced,
+    /// It reads, past what keeps caches coherent, what the kernel wrote.
+    Incoherent,
+}
+
+/// Whether two accesses are morally strong (PTX ISA, "Morally Strong Operations").
+pub(super) fn both_strong(w: &WarpClock, a: &Access, new: &Access) -> bool {
+    match (a.strong, new.strong) {
+        (Some(_), Some(_)) if a.unit != new.unit => false,
+        (Some(x), Some(y)) => {
+            let cluster = |id: u32| id / 32 / w.cluster;
+            let both = x.min(y);
+            a.warp / 32 == w.id / 32 || both >= Scope::Gpu || both == Scope::Cluster && cluster(a.warp) == cluster(w.id)
+        }
+        _ => false,
+    }
+}
+
+/// Whether what is ordered after a strong access, or is strong too, is as well off towards an earlier access: no list has to keep that.
+pub(super) fn stands_for(new: &Access, a: &Access) -> bool {
+    match (new.strong, a.strong) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(x), Some(y)) => x <= y && new.unit == a.unit && new.warp / 32 == a.warp / 32,
+    }
+}
+
+/// Whether `a` happened before `new`, or by whom it did not, and what is missing then.
+#[inline(always)]
+pub(super) fn ordered(w: &WarpClock, a: &Access, new: &Access) -> (Result<(), u32>, Flaw) {
+    if a.actor != 0 {
+        let before = a.happened(w, 0);
+        let is_stale = new.is_nc && a.write && before.is_ok();
+        return if is_stale { (Err(a.warp), Flaw::Incoherent) } else { (before, Flaw::Unordered) };
+    }
+    let mut before = if a.in_flight { Err(a.warp) } else { a.happened(w, new.lanes) };
+    if new.is_nc && a.write && before.is_ok() {
+        return (Err(a.warp), Flaw::Incoherent);
+    }
+    if before.is_err() && a.is_barrier && new.is_barrier && a.warp == w.id && w.have_met(a.lanes, a.epoch, new.lanes) {
+        before = Ok(());
+    }
+    // What was read is read; what was written, the asynchronous proxy sees behind a fence.
+    let by_proxy = new.actor != 0 && !new.is_generic;
+    let unfenced = before.is_ok() && by_proxy && a.write && !w.is_fenced(a.warp, a.lanes, a.epoch, new.room);
+    if unfenced { (Err(a.warp), Flaw::Unfenced) } else { (before, Flaw::Unordered) }
+}
