@@ -81,6 +81,11 @@ impl Error {
         }
     }
 
+    /// A file, or what stands for one, that cannot be read.
+    pub fn file(what: impl Into<String>, found: impl Into<String>) -> Error {
+        Error::new(ErrorKind::File, what).found(found)
+    }
+
     pub(crate) fn at(mut self, position: Position) -> Error {
         self.position = Some(position);
         self

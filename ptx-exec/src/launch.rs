@@ -3,6 +3,7 @@
 use super::Module;
 use super::allow::Allow;
 use super::code::{Base, Code, Inst, Op};
+use super::entry_profile::profile;
 use super::error::Error;
 use super::machine::sums::{AMPERE, HOPPER};
 use super::machine::{
@@ -12,10 +13,9 @@ use super::machine::{
 use super::maps::{LaunchMap, MapPlace};
 use super::parse::clip;
 use super::place::{Placed, Shared};
-use super::entry_profile::profile;
-use crate::{Path, Report};
 use crate::tensor::Tensor;
 use crate::tensor_map::TensorMap;
+use crate::{Path, Report};
 
 /// What is looked for besides accesses outside of all memory, misaligned ones, deadlocks and traps, which every launch finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -47,18 +47,29 @@ impl Tensor {
     /// What is wrong with it in a buffer of so many bytes.
     fn check(&self, buffer: &str, bytes: u64) -> Result<(), Error> {
         let refuse = |what: &str, found: String, required: String| {
-            Err(Error::launch(what).found(format!("{found}, tensor {} of buffer {buffer}", self.name)).required(required))
+            Err(Error::launch(what)
+                .found(format!("{found}, tensor {} of buffer {buffer}", self.name))
+                .required(required))
         };
         if self.shape.len() != self.stride.len() || self.item == 0 {
-            let found = format!("{} extents, {} strides, items of {} B", self.shape.len(), self.stride.len(), self.item);
-            return refuse("a tensor is incomplete", found, "a stride for each extent, items of a byte or more".to_owned());
+            let found =
+                format!("{} extents, {} strides, items of {} B", self.shape.len(), self.stride.len(), self.item);
+            return refuse(
+                "a tensor is incomplete",
+                found,
+                "a stride for each extent, items of a byte or more".to_owned(),
+            );
         }
         let (start, modes) = self.modes();
         let end = modes.iter().fold(start, |end, (n, d)| end.saturating_add((n - 1).saturating_mul(*d)));
         let end = end.saturating_add(i128::from(self.item));
         if !self.is_empty() && (start < 0 || end > i128::from(bytes)) {
             let found = format!("bytes {start} to {end} of {bytes}");
-            return refuse("a tensor leaves its buffer", found, "a tensor whose elements all lie in its buffer".to_owned());
+            return refuse(
+                "a tensor leaves its buffer",
+                found,
+                "a tensor whose elements all lie in its buffer".to_owned(),
+            );
         }
         Ok(())
     }

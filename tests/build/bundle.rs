@@ -297,7 +297,7 @@ fn damage_is_an_error_and_no_panic() {
 #[cfg(feature = "ptx")]
 #[test]
 fn a_shipped_bundle_is_read_by_its_sha256_and_runs() {
-    use cutemplate::exec::ptx::Kernel;
+    use cutemplate::exec::Kernel;
     use cutemplate::recipe::{Sum, TensorArgs};
     use cutemplate::view::{View, ViewLayout, ViewMut};
 

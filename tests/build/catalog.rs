@@ -5,7 +5,7 @@
 use cutemplate::artifact::{Artifact, Code};
 use cutemplate::catalog;
 use cutemplate::digest::Digest;
-use cutemplate::exec::ptx::Kernel;
+use cutemplate::exec::Kernel;
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::recipe::{ElementwiseAdd, Recipe};
 use cutemplate::view::{View, ViewMut};

@@ -6,7 +6,6 @@ mod bundle;
 mod check;
 mod layouts;
 mod machine;
-mod ptx;
 mod run;
 mod streams;
 mod tool;

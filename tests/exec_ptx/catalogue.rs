@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::{Compiled, Compiler};
-use cutemplate::exec::ptx::{Modes, Options, Placement, Program};
+use cutemplate::exec::ptx::{Modes, Placement};
 use cutemplate::exec::{Job, Report};
+use cutemplate::exec::{Options, Program};
 use cutemplate::recipe::{FAMILIES, Family, Gemm, Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use cutemplate::verify::{Fill, TensorLayout};

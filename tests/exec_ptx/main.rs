@@ -1,40 +1,17 @@
-//! Contract: PTX runs as a GPU runs it, bit by bit where IEEE 754 or the manual determine it; every planted defect is found and
-//! named; what is right is silent; what is malformed or not run here is refused with its line.
+//! Contract: our kernels' PTX is right on the executor in every mode, by jobs and by typed views; each of their barriers and waits is
+//! needed; what the plans predict is what the executor counts; asked for, programs of others are right and silent, too.
 #![cfg(feature = "ptx")]
 
-mod accepted;
-mod bench;
-mod clusters;
-mod cooperative;
-mod covered;
-mod defects;
-mod files;
-mod forms;
-mod fuzz;
-mod hopper;
-mod limits;
-mod machine;
-mod maps;
-mod numbers;
-mod opcodes;
-mod opcodes_matrix;
-mod opcodes_video;
-mod order;
-mod participation;
 mod profile;
 mod random;
-mod rules;
-mod safety;
 mod staying;
-mod tensor_cores;
-mod text;
-mod tma;
-mod tracked;
-mod wgmma;
 
 #[path = "../support/banks/mod.rs"]
 #[allow(dead_code, reason = "the program of the experiments is for a GPU")]
 mod banks;
+#[cfg(feature = "build")]
+#[path = "../../ptx-exec/tests/exec/bench.rs"]
+mod bench;
 #[cfg(feature = "build")]
 mod catalogue;
 #[cfg(feature = "build")]

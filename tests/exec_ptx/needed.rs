@@ -5,8 +5,9 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cutemplate::arch::Arch;
+use cutemplate::exec::Options;
 use cutemplate::exec::Path;
-use cutemplate::exec::ptx::{Modes, Options};
+use cutemplate::exec::ptx::Modes;
 
 use crate::catalogue::{catalogue, shipped};
 use crate::kernels::{Kernel, Problem};

@@ -7,8 +7,9 @@ use cutemplate::build::Compiler;
 use cutemplate::digest::Digest;
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
-use cutemplate::exec::ptx::{self, Modes, Options, Placement, Program, TensorCores};
-use cutemplate::exec::{Error, FindingKind, Job, Report, Target};
+use cutemplate::exec::ptx::{Modes, Placement, TensorCores};
+use cutemplate::exec::{self, Error, FindingKind, Job, Report, Target};
+use cutemplate::exec::{Options, Program};
 use cutemplate::expr::Function;
 use cutemplate::plan::{ModeStride, Workspace};
 use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
@@ -272,7 +273,7 @@ fn a_typed_launch_is_right_or_names_tensor_and_coordinate() {
     let kernel = Kernel { index: 0, unit: render(&plan), plan };
     let (plan, text) = (&kernel.plan, built(&kernel));
     let launch = |text: &str, c: &mut [f16]| {
-        let kernel = ptx::Kernel::<ElementwiseApply>::from_ptx(plan.clone(), text, Options::default())?;
+        let kernel = exec::Kernel::<ElementwiseApply>::from_ptx(plan.clone(), text, Options::default())?;
         let (a, b) = ([1.0, 2.0, 3.0, f32::NAN, 4.0, 5.0, 6.0].map(f16::from_f32), [f16::from_f32(0.5); 7]);
         // Two rows of three, with one element between them that belongs to nobody.
         let args = ElementwiseApplyArgs::new().input(View::host(&a, [2, 3], 4)).input(View::host(&b, [2, 3], 4));
@@ -287,7 +288,7 @@ fn a_typed_launch_is_right_or_names_tensor_and_coordinate() {
     let Err(Error::Verdict(report)) = launch(&broken, &mut c) else { panic!("a stray") };
     let stray = report.findings.iter().find(|f| f.kind == FindingKind::OutOfBounds).expect("a stray");
     let Some(Target::Tensor { name, coordinate, .. }) = &stray.target else { panic!("no tensor: {report}") };
-    assert_eq!((*name, coordinate[1], stray.write), ("Y", 3, true), "{report}");
+    assert_eq!((name.as_str(), coordinate[1], stray.write), ("Y", 3, true), "{report}");
     assert!(stray.line().is_some_and(|l| !l.file.starts_with('/')), "{report}");
 }
 
@@ -305,7 +306,7 @@ fn rows_may_be_empty_and_the_order_is_fixed() {
     for kernel in sums() {
         let of_seed = |seed| {
             let options = Options { seed, ..Options::default() };
-            ptx::Kernel::<Sum>::from_ptx(kernel.plan.clone(), ptx(&kernel), options).unwrap_or_else(|e| panic!("{e}"))
+            exec::Kernel::<Sum>::from_ptx(kernel.plan.clone(), ptx(&kernel), options).unwrap_or_else(|e| panic!("{e}"))
         };
         let launch = |seed, a: &[f16], n: i64| {
             let mut y = [7.0_f32; 3];

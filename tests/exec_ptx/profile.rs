@@ -85,7 +85,8 @@ fn passes_are_those_that_a_profiler_counts() {
 
 #[cfg(feature = "build")]
 pub(crate) mod kernels {
-    use cutemplate::exec::ptx::{Modes, Options, Placement};
+    use cutemplate::exec::Options;
+    use cutemplate::exec::ptx::{Modes, Placement};
     use cutemplate::exec::{Buffer, Job, Profile};
     use cutemplate::plan::Operand;
     use cutemplate::recipe::{ElementwiseApply, Recipe};

@@ -1,7 +1,8 @@
 //! Products of settings that are drawn, as the GPU runs them, on the executor, which sees the races that no GPU shows.
 
 use cutemplate::arch::Arch;
-use cutemplate::exec::ptx::{Modes, Options};
+use cutemplate::exec::Options;
+use cutemplate::exec::ptx::Modes;
 use cutemplate::recipe::{Gemm, Recipe};
 use cutemplate::verify::Fill;
 

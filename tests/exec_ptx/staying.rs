@@ -2,7 +2,8 @@
 
 use cutemplate::arch::Arch;
 use cutemplate::exec::Job;
-use cutemplate::exec::ptx::{Modes, Options};
+use cutemplate::exec::Options;
+use cutemplate::exec::ptx::Modes;
 use cutemplate::verify::Fill;
 
 use crate::kernels::gemm::sized;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::{Error, Result};
 use cutemplate::artifact::Artifact;
-use cutemplate::exec::ptx;
+use cutemplate::exec;
 #[cfg(feature = "cuda")]
 use cutemplate::launch::{Gpu, Kernel, cudarc::driver::CudaStream};
 use cutemplate::recipe::Recipe;
@@ -17,7 +17,7 @@ use cutemplate::view::{Args, Host};
 /// A kernel of recipe `R` on the executor, and on each GPU that it was launched on.
 pub(crate) struct Loaded<R> {
     artifact: &'static Artifact<'static>,
-    on_cpu: OnceLock<ptx::Kernel<R>>,
+    on_cpu: OnceLock<exec::Kernel<R>>,
     #[cfg(feature = "cuda")]
     on_gpus: Mutex<Vec<(Gpu, Arc<Kernel<R>>)>>,
 }
@@ -37,7 +37,7 @@ impl<R: Recipe> Loaded<R> {
         let kernel = match self.on_cpu.get() {
             Some(kernel) => kernel,
             None => {
-                let kernel = ptx::Kernel::load(self.artifact).map_err(Error::wrap)?;
+                let kernel = exec::Kernel::load(self.artifact).map_err(Error::wrap)?;
                 self.on_cpu.get_or_init(|| kernel)
             }
         };

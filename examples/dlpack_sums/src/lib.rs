@@ -5,7 +5,7 @@ use std::error::Error;
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 
-use cutemplate::exec::ptx;
+use cutemplate::exec;
 use cutemplate::interop::dlpack::dlpark::ffi::{DLDeviceType, DLManagedTensor};
 use cutemplate::interop::dlpack::dlpark::legacy::Dlpack;
 use cutemplate::interop::dlpack::{DeviceImport, HostImport};
@@ -38,7 +38,7 @@ pub unsafe fn row_sums(
     if device.device_type == DLDeviceType::CPU {
         // SAFETY: as for this function.
         let (a, mut y) = unsafe { (HostImport::new(a)?, HostImport::new(y)?) };
-        let kernel = ptx::Kernel::load(&row_sums::ARTIFACT)?;
+        let kernel = exec::Kernel::load(&row_sums::ARTIFACT)?;
         return Ok(kernel.launch(row_sums::args(a.view()?, y.view_mut()?, alpha))?);
     }
     let gpu = Gpu::with_ordinal(usize::try_from(device.device_id)?)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cutemplate::dtype::DType;
-use cutemplate::exec::ptx;
+use cutemplate::exec;
 use cutemplate::launch::{Gpu, Kernel};
 use cutemplate::verify::{Tensor, npy};
 use cutemplate::view::{View, ViewLayout, ViewMut};
@@ -58,7 +58,7 @@ fn run(alpha: &str, [a, b, y]: [&Path; 3]) -> Result<(), Box<dyn Error>> {
             eprintln!("{m} x {n} on {gpu}");
         }
         Err(_) => {
-            let kernel = ptx::Kernel::load(&saxpy::ARTIFACT)?;
+            let kernel = exec::Kernel::load(&saxpy::ARTIFACT)?;
             let (a, b) = (View::host(&a, [m, n], n), View::host(&b, [m, n], n));
             kernel.launch(saxpy::args(a, b, ViewMut::host(&mut sums, [m, n], n), alpha))?;
             eprintln!("{m} x {n} on the PTX executor");

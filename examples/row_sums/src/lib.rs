@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use cutemplate::exec::ptx;
+use cutemplate::exec;
 use cutemplate::launch::{Gpu, Kernel};
 use cutemplate::view::{View, ViewLayout, ViewMut};
 
@@ -38,7 +38,7 @@ pub fn scaled(elements: &[f32], columns: usize, alpha: f64) -> Result<Vec<f32>, 
             stream.memcpy_dtoh(&y, &mut sums)?;
         }
         Err(_) => {
-            let kernel = ptx::Kernel::load(&row_sums::ARTIFACT)?;
+            let kernel = exec::Kernel::load(&row_sums::ARTIFACT)?;
             let (a, y) = (View::host(elements, [m, n], n), ViewMut::host_strided(&mut sums, along));
             kernel.launch(row_sums::args(a, y, alpha))?;
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cutemplate::artifact::Artifact;
 use cutemplate::dtype::Element;
-use cutemplate::exec::ptx;
+use cutemplate::exec;
 use cutemplate::launch::cudarc::driver::{CudaSlice, CudaStream, DeviceRepr, ValidAsZeroBits};
 use cutemplate::launch::{Gpu, Kernel};
 use cutemplate::recipe::Recipe;
@@ -41,13 +41,13 @@ pub(crate) struct Cpu;
 impl Machine for Cpu {
     type Space = Host;
     type Buffer<T: Number> = Vec<T>;
-    type Kernel<R: Recipe> = ptx::Kernel<R>;
+    type Kernel<R: Recipe> = exec::Kernel<R>;
 
-    fn load<R: Recipe>(&self, artifact: &Artifact<'_>) -> Result<ptx::Kernel<R>, Failed> {
-        Ok(ptx::Kernel::load(artifact)?)
+    fn load<R: Recipe>(&self, artifact: &Artifact<'_>) -> Result<exec::Kernel<R>, Failed> {
+        Ok(exec::Kernel::load(artifact)?)
     }
 
-    fn launch<R: Recipe>(&self, kernel: &ptx::Kernel<R>, args: impl Args<R, Host>) -> Result<(), Failed> {
+    fn launch<R: Recipe>(&self, kernel: &exec::Kernel<R>, args: impl Args<R, Host>) -> Result<(), Failed> {
         Ok(kernel.launch(args)?)
     }
 

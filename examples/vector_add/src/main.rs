@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use cutemplate::exec::ptx;
+use cutemplate::exec;
 use cutemplate::launch::{Gpu, Kernel};
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::view::{View, ViewMut};
@@ -34,7 +34,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         }
         Err(reason) => {
             eprintln!("{reason}");
-            let kernel = ptx::Kernel::<vector_add::Recipe>::load(&vector_add::ARTIFACT)?;
+            let kernel = exec::Kernel::<vector_add::Recipe>::load(&vector_add::ARTIFACT)?;
             kernel.launch(ElementwiseAddArgs {
                 a: View::host(&a, [m, n], n),
                 b: View::host(&b, [m, n], n),

@@ -69,4 +69,3 @@ fn list(params: &[Param], out: Output) {
         out.text(format_args!("  parameter at byte {offset}: {what} ({name})"));
     }
 }
-

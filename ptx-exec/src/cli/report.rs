@@ -77,4 +77,3 @@ fn show(profile: &Profile, out: Output) {
         out.object(json!({ "profile": { "source": line.to_string(), "counts": counts(&sum) } }));
     }
 }
-

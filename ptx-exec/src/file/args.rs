@@ -6,11 +6,11 @@ use super::check::{Checked, float, hex, integer};
 use super::keys::{ARGUMENT, Kind, MEMBER, Object};
 use super::memory::Memory;
 use super::{bad, map};
+use crate::TensorMap;
 use crate::code::ParamInfo;
 use crate::num::format::{BF16, F16};
 use crate::types::Ty;
 use crate::{Error, Launch, Module};
-use crate::TensorMap;
 
 /// What is known only once memory is placed.
 #[derive(Debug)]

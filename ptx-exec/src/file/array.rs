@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::bad;
 use crate::Error;
-use crate::types::Ty;
 use crate::npy::{Header, source};
+use crate::types::Ty;
 
 /// The largest array, in bytes.
 const MOST: u64 = 16 << 30;

@@ -173,11 +173,7 @@ impl<'a> Lower<'a, '_> {
         let (position, length) = (&i.operands[3], &i.operands[4]);
         // Both numbers, as compilers write them, or two registers: packed into one operand.
         let packed = if let (Operand::Int(p), Operand::Int(l)) = (position, length) {
-            self.constant(
-                (*p as u64 & 0xffff_ffff) | (*l as u64 & 0xffff_ffff) << 32,
-                crate::code::Base::Zero,
-                true,
-            )?
+            self.constant((*p as u64 & 0xffff_ffff) | (*l as u64 & 0xffff_ffff) << 32, crate::code::Base::Zero, true)?
         } else {
             let (p, l) = (self.source(position, Ty::U32)?, self.source(length, Ty::U32)?);
             let packed = self.register(Class::W64, 64)?;

@@ -4,9 +4,7 @@ use super::alu::class;
 use super::operands::is_sink;
 use super::{Lower, Place, Result};
 use crate::ast::{Instruction, Operand};
-use crate::code::{
-    AtomInfo, AtomOp, Base, Class, CopyInfo, FenceInfo, Inst, MemInfo, NONE, Op, Order, Scope,
-};
+use crate::code::{AtomInfo, AtomOp, Base, Class, CopyInfo, FenceInfo, Inst, MemInfo, NONE, Op, Order, Scope};
 use crate::error::ErrorKind;
 use crate::machine::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::memory::BASE;

@@ -125,8 +125,9 @@ fn defect(draft: &Draft, pc: usize, found: impl Into<String>, required: &str) ->
         Some(name) => {
             format!("`{name}` was lowered to something that cannot be run: a mistake of ptx-exec, and none of yours")
         }
-        None => "the entry was lowered to something that cannot be run: a mistake of ptx-exec, and none of yours"
-            .to_owned(),
+        None => {
+            "the entry was lowered to something that cannot be run: a mistake of ptx-exec, and none of yours".to_owned()
+        }
     };
     let mut error = Error::new(ErrorKind::Defect, what).found(found).required(required);
     error.position = draft.places.get(pc).map(|(at, _)| *at);

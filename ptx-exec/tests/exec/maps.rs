@@ -1,9 +1,8 @@
 //! Tensor maps in memory: made by `tensormap.replace` as Triton's descriptors are, given in buffers and structs, and changed on the way.
 
-use cutemplate::dtype::DType;
 use ptx_exec::{Buffer, Data, Modes, Module};
 use ptx_exec::{Report, Rule};
-use XX;
+use ptx_exec::{TensorMap, Ty};
 
 /// A launch of `k(out, in, descs)`; `descs` has room for 8 maps.
 #[derive(Clone)]
@@ -13,7 +12,7 @@ struct Made {
     blocks: u32,
     cluster: u32,
     /// What `descs` holds before, as a map of `in`.
-    given: Option<TensorMapSpec>,
+    given: Option<TensorMap>,
 }
 
 /// The threads of warp 0 make a map of `in` in shared memory and put it into `descs`, those of the block wait for it.
@@ -170,7 +169,7 @@ fn maps_made_on_the_device_are_used() {
 
 #[test]
 fn maps_of_the_launch_lie_in_buffers_and_are_changed() {
-    let spec = TensorMapSpec::matrix(0, DType::I32, [32, 8], 128, [32, 4], MapSwizzle::None);
+    let spec = TensorMap::new(Ty::S32, &[32, 8], &[128], &[32, 4]);
     let rows: Vec<u32> = (64..128).collect();
     let fence = "setp.lt.u32 %p3, %r1, 32;\n";
     let given = Made { given: Some(spec), ..made(&[fence, ACQUIRE, USE].concat()) };

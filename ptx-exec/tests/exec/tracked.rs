@@ -1,8 +1,6 @@
 //! What barriers in shared memory are told by hardware besides bulk copies: `cp.async.mbarrier.arrive` and `st.async`.
 
-use ptx_exec::FindingKind::{
-    Asynchrony, BarrierMisuse, Deadlock, Misaligned, OutOfBounds, Race, Uninitialized,
-};
+use ptx_exec::FindingKind::{Asynchrony, BarrierMisuse, Deadlock, Misaligned, OutOfBounds, Race, Uninitialized};
 use ptx_exec::Modes;
 
 use crate::hopper::{Case, case};

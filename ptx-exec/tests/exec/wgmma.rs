@@ -1,8 +1,8 @@
 //! Products of warpgroups: every type, both majors, every swizzle, from shared memory and from registers, against plain sums.
 
+use half::{bf16, f16};
 use ptx_exec::FindingKind;
 use ptx_exec::{Modes, Module, TensorCores};
-use half::{bf16, f16};
 
 use crate::hopper::{Case, case};
 

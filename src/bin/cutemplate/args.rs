@@ -123,38 +123,10 @@ pub(crate) enum Command {
         cutemplate ptx run launch.json --seeds 8\n\n\
         Exit 0: right; 1: findings; 2: malformed, or PTX that is not run here."
     )]
-    Ptx(PtxCommand),
+    Ptx(ptx_exec::cli::Command),
     /// What was found (CUTLASS, CUDA, compiler, GPU), from where, and what is missing (exit 1 if building or running a kernel needs
     /// it).
     Doctor,
-}
-
-/// What to do with PTX.
-#[derive(Debug, Subcommand)]
-pub(crate) enum PtxCommand {
-    /// The entries of a text, their parameters, and what is not run here.
-    Check {
-        /// A PTX text.
-        file: PathBuf,
-    },
-    /// Run the launches of a file, and print what the kernels do wrong.
-    #[command(
-        after_help = "Sums of tensor cores, by the file's key \"tensor_cores\": \"fast\" in f32; \"hopper\" as an H200 adds, bit by bit; \
-        \"ampere\" as an A100 adds, from the paper (MMA-Sim, arXiv 2511.10909)."
-    )]
-    Run {
-        /// A launch file: {"ptx": "k.ptx", "entry": "k", "grid": [4], "block": [128], "args": [..], "modes": ["races"]}.
-        launch: PathBuf,
-        /// Count what each instruction does, by PTX line and by source line: executions, lanes, sectors, passes over the banks.
-        #[arg(long)]
-        profile: bool,
-        /// The seed, in place of the file's: it decides the order of warps and blocks, and when asynchronous work happens.
-        #[arg(long)]
-        seed: Option<u64>,
-        /// Run each launch with so many seeds, one after the other, and print what the first found that found something.
-        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-        seeds: u64,
-    },
 }
 
 /// Which kernel.

@@ -4,8 +4,8 @@ use std::fmt;
 
 use cutemplate::build::{Compiled, Compiler};
 use cutemplate::emit::{Unit, render};
-use cutemplate::exec::ptx::{self, Modes, Placement};
-use cutemplate::exec::{Buffer, Job, Report};
+use cutemplate::exec::ptx::{Modes, Placement};
+use cutemplate::exec::{Buffer, Job, Options, Program, Report};
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu};
 use cutemplate::plan::Plan;
 use cutemplate::verify::Tensor;
@@ -22,7 +22,7 @@ use crate::run::Run;
 pub(crate) enum Device {
     Gpu(Gpu),
     /// The executor of what nvcc makes of the text.
-    Ptx(Box<Compiler>, ptx::Options, Mode),
+    Ptx(Box<Compiler>, Options, Mode),
 }
 
 impl Device {
@@ -51,18 +51,18 @@ impl Device {
     }
 }
 
-/// Warp instructions that a kernel of ours may take: a product of 8192 takes more than [`ptx::STEP_BUDGET`].
+/// Warp instructions that a kernel of ours may take: a product of 8192 takes more than [`cutemplate::exec::ptx::STEP_BUDGET`].
 const STEPS: u64 = 100_000_000_000;
 
 /// The options of the PTX executor. Sectors are counted where a driver would place the tensors.
-fn options(mode: Mode, profile: bool) -> ptx::Options {
+fn options(mode: Mode, profile: bool) -> Options {
     let modes = match mode {
         Mode::Plain => Modes::PLAIN,
         Mode::Bounds => Modes { bounds: true, init: true, races: false },
         Mode::Races => Modes::ALL,
     };
     let placement = if profile { Placement::Driver } else { Placement::Exact };
-    ptx::Options { modes, placement, profile, step_budget: STEPS, ..ptx::Options::default() }
+    Options { modes, placement, profile, step_budget: STEPS, ..Options::default() }
 }
 
 impl fmt::Display for Device {
@@ -141,15 +141,15 @@ fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Tensor], scalars: &[f64
 fn of_ptx<'p>(
     compiler: &Compiler,
     plan: &'p Plan,
-    options: ptx::Options,
+    options: Options,
     out: &Output,
-) -> Result<(&'p Plan, ptx::Program), Failure> {
+) -> Result<(&'p Plan, Program), Failure> {
     let mut refused = None;
     for part in plan.parts().iter().rev() {
         let what = format!("nvcc makes PTX of {}, unless the store has it", part.name());
         let made =
             while_working(out, &what, || compiler.ptx(&render(part), part.targets())).map_err(Failure::message)?;
-        match ptx::Program::of(part, made.text(), options) {
+        match Program::of(part, made.text(), options) {
             Ok(program) => return Ok((part, program)),
             Err(error) => refused = refused.or(Some(error)),
         }
@@ -160,7 +160,7 @@ fn of_ptx<'p>(
 fn on_cpu(
     run: &Run<'_>,
     plan: &Plan,
-    program: &ptx::Program,
+    program: &Program,
     matrices: &mut [Tensor],
     out: &Output,
 ) -> Result<Report, Failure> {

@@ -23,9 +23,9 @@ mod list;
 mod output;
 mod product;
 mod progress;
-mod ptx;
 mod random;
 mod run;
+mod stages;
 mod tune;
 
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => bundle::inspect(args, &out),
         Command::Layout(args) => layout::run(args, &out),
         Command::Cache(args) => cache::run(args, &out),
-        Command::Ptx(args) => ptx::run(args, &out),
+        Command::Ptx(args) => Ok(ptx_exec::cli::run(args, "cutemplate ptx", out.is_json())),
         Command::Doctor => doctor::run(&out),
     };
     match result {

@@ -1,12 +1,12 @@
 //! What the tool prints: text for a person, JSON lines for a machine, never both.
 
 use std::fmt::Display;
-use std::io::{self, Write};
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use cutemplate::diagnostic::{BindError, Diagnostic, PlanError};
 use cutemplate::recipe::UnknownFamily;
+pub(crate) use ptx_exec::cli::output::{complain, write};
 use serde_json::{Value, json};
 
 /// Why a command did not do what it was asked for.
@@ -56,33 +56,6 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
 /// A path for a machine: JSON has no bytes that are not Unicode, so these are replaced.
 pub(crate) fn path(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// How a shell tells of a process that SIGPIPE ended: the reader of standard output has gone.
-const READER_GONE: i32 = 141;
-
-/// Writes to standard output. The tool ends where that fails: nobody would see what it does.
-pub(crate) fn write(text: impl Display) {
-    let mut out = anstream::stdout().lock();
-    unless_failed(write!(out, "{text}").and_then(|()| out.flush()));
-}
-
-/// Ends the tool where standard output could not be written: without a word where its reader has gone.
-pub(crate) fn unless_failed<T>(written: io::Result<T>) -> T {
-    let error = match written {
-        Ok(done) => return done,
-        Err(error) => error,
-    };
-    if error.kind() == io::ErrorKind::BrokenPipe {
-        std::process::exit(READER_GONE);
-    }
-    complain(format_args!("{ERROR}error{ERROR:#}: cannot write standard output: {error}"));
-    std::process::exit(1);
-}
-
-/// Writes a line to standard error, if it can be written: there is no other place to tell of it.
-pub(crate) fn complain(text: impl Display) {
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
 /// What follows the word `error`: `[code]: text` of an error that has a code, `: text` of any other.

@@ -13,7 +13,7 @@ use crate::arrays;
 use crate::device::{self, Device};
 use crate::output::{Failure, GOOD, Output, counted};
 use crate::progress::{counting, on_terminal};
-use crate::ptx;
+use crate::stages;
 
 pub(crate) fn run(args: &RunArgs, out: &Output) -> Result<ExitCode, Failure> {
     let plan = args.kernel.plan(out)?;
@@ -84,9 +84,9 @@ pub(crate) fn verified(
     let verdicts = counting(out, &what, total, check).map_err(Failure::message)?;
     let clean = report.as_ref().is_none_or(|r| r.is_clean());
     if let Some(report) = &report {
-        ptx::tell(report, out);
+        ptx_exec::cli::tell(report, out.is_json());
         if let (Some(path), Some(profile)) = (run.stages, &report.profile) {
-            ptx::draw_stages(path, plan.name(), profile)?;
+            stages::draw_stages(path, plan.name(), profile)?;
             out.text(format_args!("wrote {}", path.display()));
         }
     }

@@ -5,8 +5,7 @@ use core::marker::PhantomData;
 
 use super::extent::Extent;
 use super::job::Job;
-use super::ptx::{self, ErrorKind, Options, Program};
-use super::{Error, Report};
+use super::{Error, Options, Program, Report, ptx};
 use crate::artifact::{Artifact, Code};
 use crate::plan::{Abi, Plan};
 use crate::recipe::Recipe;
@@ -45,18 +44,16 @@ impl<R: Recipe> Kernel<R> {
             let made = match text.code {
                 Code::Fatbin { ptx, .. } => ptx
                     .text()
-                    .map_err(|e| {
-                        ptx::Error::new(ErrorKind::File, "the artifact's PTX cannot be unpacked").found(e.to_string())
-                    })
+                    .map_err(|e| ptx::Error::file("the artifact's PTX cannot be unpacked", e.to_string()))
                     .and_then(|ptx| Program::of(&abi, ptx, options)),
-                Code::Stub { why } => Err(ptx::Error::new(ErrorKind::File, "the artifact has no PTX").found(why)),
+                Code::Stub { why } => Err(ptx::Error::file("the artifact has no PTX", why)),
             };
             match made {
                 Ok(program) => return Ok(Kernel { abi, program, recipe: PhantomData }),
                 Err(error) => refused = refused.or(Some(error)),
             }
         }
-        Err(refused.unwrap_or_else(|| ptx::Error::new(ErrorKind::File, "the artifact has no text")).into())
+        Err(refused.unwrap_or_else(|| ptx::Error::file("the artifact has no text", "")).into())
     }
 
     /// The kernel of a plan, which nvcc made this PTX of. The plan must be one of recipe `R`: each launch checks its views

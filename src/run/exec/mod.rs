@@ -1,25 +1,23 @@
 //! The executor: it runs and judges kernels where there is no GPU.
 //!
-//! It runs the PTX that nvcc made of a kernel's text ([`ptx`]): from an artifact, or from nvcc. It finds accesses out of bounds,
-//! uninitialised reads, races and misused barriers, and runs the instructions of tensor cores.
+//! It runs the PTX that nvcc made of a kernel's text: from an artifact, or from nvcc. The crate [`ptx_exec`] does the work; it is
+//! here as [`ptx`].
 //!
-//! A [`ptx::Program`] takes a [`Job`] and reports [`Finding`]s. [`Kernel`] launches a recipe's kernel with the typed views that a
-//! GPU takes.
+//! A [`Program`] takes a [`Job`] and reports [`Finding`]s. [`Kernel`] launches a recipe's kernel with the typed views that a GPU
+//! takes.
 
 mod error;
 mod extent;
-mod finding;
 mod job;
 mod kernel;
-mod profile;
-pub mod ptx;
-mod report;
-mod target;
+mod program;
 
 pub use error::{Error, Refused};
-pub use finding::{Finding, FindingKind, Origin, Other, Path, Rule, Site, SourceLine, Who};
 pub use job::{Buffer, Job};
 pub use kernel::Kernel;
-pub use profile::{Counts, Profile, Profiled, Stages};
-pub use report::Report;
-pub use target::Target;
+pub use program::{Options, Program};
+pub use ptx_exec as ptx;
+pub use ptx_exec::{
+    Counts, Finding, FindingKind, Origin, Other, Path, Profile, Profiled, Report, Rule, Site, SourceLine, Stages,
+    Target, Who,
+};

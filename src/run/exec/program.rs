@@ -3,14 +3,19 @@
 use core::num::NonZero;
 use std::sync::Arc;
 
-use super::{Buffer, Data, Error, Modes, Module, Placement, STEP_BUDGET, TensorCores};
-use crate::exec::extent::{self, Bytes, Extent, Region};
-use crate::exec::job::{self, Job, VECTOR};
-use crate::exec::{self, Finding, Report, Target, target};
+use ptx_exec::{
+    Buffer, Data, Error, Launch, MapSwizzle, Modes, Module, Placement, Report, STEP_BUDGET, Tensor, TensorCores,
+    TensorMap, Ty,
+};
+
+use super::extent::{self, Bytes, Extent, Region};
+use super::job::{self, Job, VECTOR};
+use crate::dtype::DType;
 use crate::plan::{Abi, Entry, EntryLaunch};
+use crate::tiling::{self, MapType, TensorMapSpec};
 
 /// What a workspace is called.
-const WORKSPACE: &str = "workspace";
+const WORKSPACE: &str = "the workspace";
 /// What a driver aligns allocations to, and a workspace is promised.
 const ALLOCATION: u64 = 256;
 
@@ -68,7 +73,7 @@ impl Program {
     /// The module has no such entry, or it uses what the executor does not run.
     pub fn new(module: impl Into<Arc<Module>>, entries: Vec<String>, options: Options) -> Result<Program, Error> {
         let module = module.into();
-        entries.iter().try_for_each(|name| module.code(name).map(drop))?;
+        entries.iter().try_for_each(|name| module.launch(name).map(drop))?;
         Ok(Program { module, entries, programmatic: Vec::new(), options })
     }
 
@@ -88,7 +93,21 @@ impl Program {
         Program { options, ..self }
     }
 
-    /// One grid of a job, on the memory of its regions and its workspace.
+    /// A launch of one grid, as the options have it.
+    fn begin(&self, grid: &EntryLaunch, params: &[u8]) -> Result<Launch<'_>, Error> {
+        let Options { modes, placement, tensor_cores, seed, step_budget, workers, paths, profile } = self.options;
+        let name = &self.entries[grid.entry];
+        let launch = self.module.launch(name)?.programmatic(self.programmatic.contains(name));
+        let launch = launch.grid(&grid.grid).block(&grid.block).dynamic_smem(grid.dynamic_smem).params(params);
+        let launch = launch.modes(modes).placement(placement).tensor_cores(tensor_cores).seed(seed);
+        let launch = launch.step_budget(step_budget).paths(paths).profile(profile);
+        Ok(match workers {
+            Some(workers) => launch.workers(workers.get()),
+            None => launch,
+        })
+    }
+
+    /// Runs one grid of a job, on the memory of its regions and its workspace.
     fn grid(
         &self,
         grid: &EntryLaunch,
@@ -98,16 +117,8 @@ impl Program {
         workspace: Option<&mut Vec<u8>>,
         is_first: bool,
     ) -> Result<Report, Error> {
-        let Options { modes, placement, tensor_cores, seed, step_budget, workers, paths, profile } = self.options;
-        let mut launch = self.module.launch(&self.entries[grid.entry])?;
-        launch = launch.grid(&grid.grid).block(&grid.block).dynamic_smem(grid.dynamic_smem).params(job.params);
-        launch = launch.programmatic(self.programmatic.contains(&self.entries[grid.entry]));
-        launch = launch.modes(modes).placement(placement).tensor_cores(tensor_cores).seed(seed);
-        launch = launch.step_budget(step_budget).paths(paths).profile(profile);
-        if let Some(workers) = workers {
-            launch = launch.workers(workers.get());
-        }
-        let modulo = if placement == Placement::Exact { VECTOR } else { ALLOCATION };
+        let mut launch = self.begin(grid, job.params)?;
+        let modulo = if self.options.placement == Placement::Exact { VECTOR } else { ALLOCATION };
         let last = memory.len();
         for (number, (region, bytes)) in memory.iter_mut().enumerate() {
             for i in &region.tensors {
@@ -118,10 +129,9 @@ impl Program {
                 // A map is of a tensor of the job; its address says of which region.
                 let byte = map.spec.address.wrapping_sub(region.address);
                 if byte < region.bytes {
-                    launch = launch.tensor_map(map.param_offset, number, byte, map.spec);
+                    launch = launch.tensor_map(map.param_offset, number, byte, tensor_map(&map.spec));
                 }
             }
-            let elements = modes.bounds.then(|| elements(region, job, extents)).flatten();
             let data = match bytes {
                 Bytes::Read(bytes) => Data::Read(bytes),
                 Bytes::Write(bytes) => Data::Write(bytes),
@@ -133,8 +143,10 @@ impl Program {
                     }
                 }
             };
-            let mut buffer = Buffer::new(number.to_string(), data);
-            (buffer.align, buffer.offset, buffer.elements) = (modulo, region.address % modulo, elements);
+            let tensors = tensors(region, job, extents);
+            let names: Vec<&str> = tensors.iter().map(|tensor| tensor.name.as_str()).collect();
+            let mut buffer = Buffer::new(names.join(" and "), data);
+            (buffer.align, buffer.offset, buffer.tensors) = (modulo, region.address % modulo, tensors);
             // An output is not written yet, unless an input lies in its place, or an earlier grid has run.
             buffer.written = region.is_input || !is_first;
             launch = launch.buffer(buffer);
@@ -144,7 +156,7 @@ impl Program {
             (buffer.align, buffer.written) = (ALLOCATION, !is_first);
             launch = launch.buffer(buffer).pointer(room.param_offset, last, 0);
             for map in job.tensor_maps.iter().filter(|map| map.in_workspace) {
-                launch = launch.tensor_map(map.param_offset, last, map.spec.address, map.spec);
+                launch = launch.tensor_map(map.param_offset, last, map.spec.address, tensor_map(&map.spec));
             }
         }
         launch.run()
@@ -161,7 +173,7 @@ impl Program {
     ///
     /// # Errors
     /// The buffers are not the memory of the views, or the job could not be run. What the kernel does wrong is in the report.
-    pub fn run(&self, job: &Job<'_>, buffers: &mut [exec::Buffer<'_>]) -> Result<Report, exec::Error> {
+    pub fn run(&self, job: &Job<'_>, buffers: &mut [super::Buffer<'_>]) -> Result<Report, super::Error> {
         let extents = job::extents(job, buffers)?;
         // SAFETY: each extent was taken from a buffer, which is borrowed for this call.
         unsafe { self.run_on(job, &extents) }
@@ -175,7 +187,7 @@ impl Program {
     ///
     /// # Errors
     /// The job could not be run. What the kernel does wrong is in the report.
-    pub(in crate::run::exec) unsafe fn run_on(&self, job: &Job<'_>, extents: &[Extent]) -> Result<Report, exec::Error> {
+    pub(super) unsafe fn run_on(&self, job: &Job<'_>, extents: &[Extent]) -> Result<Report, super::Error> {
         job::check(&self.entries, job)?;
         if job.launches.is_empty() {
             return Ok(Report::default());
@@ -194,9 +206,6 @@ impl Program {
             if !all.is_clean() {
                 break;
             }
-        }
-        for finding in &mut all.findings {
-            name(finding, job, extents, &memory);
         }
         for (region, bytes) in memory.iter().filter(|(region, _)| region.is_output) {
             if let Bytes::Copied(bytes) = bytes {
@@ -227,54 +236,41 @@ fn join(all: &mut Report, more: Report) {
     }
 }
 
-/// Brings bytes of regions back to tensors.
-fn name(finding: &mut Finding, job: &Job<'_>, extents: &[Extent], memory: &[(Region, Bytes<'_>)]) {
-    let origin = finding.origin.as_mut().map(|origin| &mut origin.target);
-    for target in finding.target.as_mut().into_iter().chain(origin) {
-        name_target(target, job, extents, memory);
-    }
-}
-
-fn name_target(of: &mut Target, job: &Job<'_>, extents: &[Extent], memory: &[(Region, Bytes<'_>)]) {
-    let Target::Buffer { name, offset, size } = of else { return };
-    if name == WORKSPACE {
-        *of = Target::Workspace { offset: *offset, size: *size };
-        return;
-    }
-    let region = name.parse().ok().and_then(|number: usize| memory.get(number));
-    let Some((region, _)) = region else { return };
-    let address = region.address.wrapping_add_signed(*offset);
-    let starts = region.tensors.iter().map(|i| (*i, extents[*i].address()));
-    if let Some(tensor) = target::tensor(job.tensors, address, starts) {
-        *of = tensor;
-    }
-}
-
-/// Bytes of a region that belong to elements, one bit each; `None` where there are too many to list.
-fn elements(region: &Region, job: &Job<'_>, extents: &[Extent]) -> Option<Vec<u64>> {
-    let mut bits = vec![0_u64; (region.bytes / 64 + 1) as usize];
-    for i in &region.tensors {
+/// The tensors of a region, as the executor knows tensors.
+fn tensors(region: &Region, job: &Job<'_>, extents: &[Extent]) -> Vec<Tensor> {
+    let tensor = |i: &usize| {
         let view = &job.tensors[*i].view;
-        let (layout, size) = (view.layout, view.dtype.bytes().0);
-        let start = extents[*i].address() - region.address;
-        let count = layout.size().filter(|n| *n <= 1 << 26)?;
-        let mut coordinate = vec![0_i64; layout.rank()];
-        for _ in 0..count {
-            let at: i64 = coordinate.iter().zip(layout.stride()).map(|(c, d)| c * d).sum();
-            let first = start + at as u64 * size;
-            let (word, bit, all) = ((first / 64) as usize, first % 64, (1 << size) - 1);
-            *bits.get_mut(word)? |= all << bit;
-            if bit + size > 64 {
-                *bits.get_mut(word + 1)? |= all >> (64 - bit);
-            }
-            for (c, n) in coordinate.iter_mut().zip(layout.shape()) {
-                *c += 1;
-                if *c < *n {
-                    break;
-                }
-                *c = 0;
-            }
+        Tensor {
+            name: job.tensors[*i].name.to_owned(),
+            offset: extents[*i].address() - region.address,
+            item: view.dtype.bytes().0,
+            // Extents of a view are not negative.
+            shape: view.layout.shape().iter().map(|n| n.unsigned_abs()).collect(),
+            stride: view.layout.stride().to_vec(),
         }
-    }
-    Some(bits)
+    };
+    region.tensors.iter().map(tensor).collect()
+}
+
+/// A tensor map, as the executor knows it.
+fn tensor_map(spec: &TensorMapSpec) -> TensorMap {
+    let ty = match spec.dtype {
+        MapType::Tf32 => Ty::Tf32,
+        MapType::Of(DType::F64) => Ty::F64,
+        MapType::Of(DType::F32) => Ty::F32,
+        MapType::Of(DType::F16) => Ty::F16,
+        MapType::Of(DType::Bf16) => Ty::Bf16,
+        MapType::Of(DType::I32) => Ty::S32,
+        MapType::Of(DType::I16) => Ty::S16,
+        MapType::Of(DType::E4m3 | DType::E5m2 | DType::I8 | DType::U8 | DType::Bool) => Ty::U8,
+    };
+    let swizzle = match spec.swizzle {
+        tiling::MapSwizzle::None => MapSwizzle::None,
+        tiling::MapSwizzle::B32 => MapSwizzle::B32,
+        tiling::MapSwizzle::B64 => MapSwizzle::B64,
+        tiling::MapSwizzle::B128 => MapSwizzle::B128,
+    };
+    let rank = spec.rank as usize;
+    let strides = &spec.strides[..rank.saturating_sub(1)];
+    TensorMap::new(ty, &spec.dims[..rank], strides, &spec.extents[..rank]).swizzle(swizzle)
 }

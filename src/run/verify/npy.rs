@@ -27,16 +27,15 @@
 //! ```
 
 mod fit;
-pub(crate) mod header;
-pub(crate) mod source;
+mod order;
 mod stream;
 mod write;
 
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use header::Header;
-pub use header::HeaderError;
+pub use ptx_exec::npy::HeaderError;
+use ptx_exec::npy::{Header, source};
 pub use write::write;
 
 use crate::dtype::DType;
@@ -216,8 +215,8 @@ fn open_file(path: &Path, dtype: DType) -> Result<Array, NpyErrorKind> {
     let (file, length) = source::open(path)?;
     let mut from = BufReader::with_capacity(stream::BUFFER, file);
     let header = Header::read(&mut from)?;
-    let swap =
-        header.byte_order(dtype).ok_or_else(|| NpyErrorKind::Type { found: header.descr.clone(), required: dtype })?;
+    let swap = order::of(&header.descr, dtype)
+        .ok_or_else(|| NpyErrorKind::Type { found: header.descr.clone(), required: dtype })?;
     let shape = header.shape_text();
     let extents: Option<Vec<i64>> = header.shape.iter().map(|e| i64::try_from(*e).ok()).collect();
     let required = header.shape.iter().try_fold(dtype.bytes().0, |bytes, extent| bytes.checked_mul(*extent));

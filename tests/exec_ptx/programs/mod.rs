@@ -16,8 +16,7 @@ use std::process::Command;
 use cutemplate::build::Compiler;
 use cutemplate::emit::SourceFile;
 use cutemplate::exec::Report;
-use cutemplate::exec::ptx::{Buffer, Data, Modes, Module, TensorCores};
-use cutemplate::tiling::TensorMapSpec;
+use cutemplate::exec::ptx::{Buffer, Data, Modes, Module, TensorCores, TensorMap};
 use cutlass_sys::Finder;
 
 use crate::made;
@@ -75,7 +74,7 @@ enum Arg {
     /// Memory that is written.
     Out(Vec<u8>),
     /// A tensor map of the memory of an argument, by its number, in a parameter of so many bytes.
-    Map(TensorMapSpec, usize, usize),
+    Map(TensorMap, usize, usize),
 }
 
 impl Arg {

@@ -4,10 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cutemplate::dtype::DType;
-use cutemplate::exec::ptx::{Modes, Module, TensorCores};
+use cutemplate::exec::ptx::{MapSwizzle, Modes, Module, TensorCores, TensorMap, Ty};
 use cutemplate::exec::{Finding, FindingKind};
-use cutemplate::tiling::{MapSwizzle, TensorMapSpec};
 use cutlass_sys::{Component, Finder};
 use half::f16;
 
@@ -256,7 +254,7 @@ fn with_maps<'a>(
     let [m, n, k] = product.extents.map(|e| e as u64);
     let map = |rows: u64| {
         let (dims, tile) = if major == Major::Mn { ([rows, k], [64, 8]) } else { ([k, rows], [64, 128]) };
-        TensorMapSpec::matrix(0, DType::F16, dims, 2 * dims[0], tile, MapSwizzle::B128)
+        TensorMap::new(Ty::F16, &dims, &[2 * dims[0]], &tile).swizzle(MapSwizzle::B128)
     };
     let size = module.entries().flatten().find(|e| e.name == entry).expect("it is there").params[3].bytes as usize;
     let memory = |numbers: &[i32]| Arg::In(Number::F16.of(numbers));

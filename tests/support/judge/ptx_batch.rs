@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use cutemplate::build::Compiler;
 use cutemplate::emit::{SourceFile, render};
 use cutemplate::exec::Job;
-use cutemplate::exec::ptx::{Modes, Module, Options, Placement, Program};
+use cutemplate::exec::ptx::{Modes, Module, Placement};
+use cutemplate::exec::{Options, Program};
 use cutemplate::plan::Plan;
 use cutlass_sys::Finder;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use cutemplate::dtype::DType;
 #[cfg(feature = "ptx")]
-use cutemplate::exec::{self, Buffer, Job, Report, ptx::Program};
+use cutemplate::exec::{self, Buffer, Job, Program, Report};
 use cutemplate::plan::{Computes, ModeStride, Operand, Plan};
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};

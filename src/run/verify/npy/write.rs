@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::{NpyError, NpyErrorKind, header, stream};
+use ptx_exec::npy;
+
+use super::{NpyError, NpyErrorKind, stream};
 use crate::verify::scalar::with_scalar;
 use crate::verify::tensor::Tensor;
 use crate::view::ViewLayout;
@@ -55,7 +57,9 @@ fn replace(place: &Path, tensor: &Tensor) -> Result<(), NpyErrorKind> {
 fn elements(file: &mut File, tensor: &Tensor) -> Result<u64, NpyErrorKind> {
     let (dtype, layout) = (tensor.dtype(), tensor.layout().layout);
     let fortran_order = is_fortran_order(&layout);
-    let header = header::encode(dtype, layout.shape(), fortran_order);
+    // Extents of a tensor are not negative.
+    let extents: Vec<u64> = layout.shape().iter().map(|n| n.unsigned_abs()).collect();
+    let header = npy::encode(dtype.npy_descriptors()[0], &extents, fortran_order);
     let mut to = BufWriter::with_capacity(stream::BUFFER, file);
     to.write_all(&header)?;
     let runs = stream::Runs::of(&layout, fortran_order);
