@@ -3,8 +3,8 @@
 use super::code::Code;
 use super::error::Error;
 use super::launch::{Data, Launch};
-use super::memory::Memory;
 use super::map_image::{Image, MAP_ALIGN, MAP_BYTES, Map};
+use super::memory::Memory;
 use crate::TensorMap;
 
 /// Blocks of a cluster, at most: more than 8 have to be asked for.

@@ -5,10 +5,10 @@ use super::code::{Code, Inst, Op};
 use super::launch::{Buffer, Data, Launch, Placement, variable};
 use super::lower::operands::SPECIAL;
 use super::machine::{RESERVED, SharedPlace, WINDOW};
+use super::map_image::MAP_BYTES;
 use super::maps::MapPlace;
 use super::memory::Memory;
 use super::tensor::Elements;
-use super::map_image::MAP_BYTES;
 
 /// Memory, and in it the buffers, the variables of the module and the parameters.
 pub(super) struct Placed {

@@ -7,10 +7,10 @@ use super::check::{Checked, hex};
 use super::json::Json;
 use super::keys::BUFFER;
 use super::{array, bad, map};
+use crate::TensorMap;
 use crate::launch::{Buffer, Data};
 use crate::map_image::MAP_BYTES;
 use crate::{Error, Launch, Module};
-use crate::TensorMap;
 
 /// What memory that nobody has written holds.
 const UNWRITTEN: u8 = 0xcd;

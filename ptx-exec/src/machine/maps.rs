@@ -15,8 +15,8 @@ use super::word::Access;
 use super::{Grid, cluster, order, race, report};
 use crate::code::Inst;
 use crate::code_async::MapOp;
-use crate::memory::BASE;
 use crate::map_image::{Field, Image, MAP_ALIGN, MAP_BYTES, Map};
+use crate::memory::BASE;
 use crate::types::Space;
 use crate::{Finding, Other, Rule};
 

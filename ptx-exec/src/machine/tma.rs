@@ -11,9 +11,9 @@ use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, cluster, maps, mbarrier, race, r
 use crate::code::Inst;
 use crate::code_async::{BulkInfo, BulkWay};
 use crate::map_image::Map;
+use crate::tensor_map::MapSwizzle;
 use crate::types::Space;
 use crate::{Rule, Target, Who};
-use crate::tensor_map::MapSwizzle;
 
 /// A copy that was issued.
 #[derive(Clone, Debug)]

@@ -8,11 +8,11 @@ use super::tma::Flight;
 use super::warp::Block;
 use super::{Grid, mbarrier, report};
 use crate::code_async::{BulkRed, BulkWay};
-use crate::num::format::{BF16, F16};
 use crate::map_image::{Element, Map};
+use crate::num::format::{BF16, F16};
+use crate::tensor_map::MapSwizzle;
 use crate::types::{Space, Ty};
 use crate::{FindingKind, Rule};
-use crate::tensor_map::MapSwizzle;
 
 /// A row of a box.
 pub(super) struct BoxRow {

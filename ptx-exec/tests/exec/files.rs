@@ -195,7 +195,7 @@ fn tensor_maps_and_clusters_are_told() {
     let first = z.len() - 280;
     assert_eq!(z[first..first + 8], [0.0_f32.to_le_bytes(), 32.0_f32.to_le_bytes()].concat());
     let other_stride = launch(r#""npy": "x.npy""#, "").replace("[128]", "[120]");
-    assert!(run(&other_stride).expect_err("malformed").to_string().contains("none that a driver encodes"));
+    assert!(run(&other_stride).expect_err("malformed").to_string().contains("no driver encodes this tensor map"));
     // What is malformed is said: no tensor, a key twice, a key that nobody knows.
     for (own, rest, word) in [
         (r#""of": 0"#, "", "`args[0].tensor_map.of` refers to no memory"),
