@@ -485,6 +485,15 @@ pub(super) struct SharedVariable {
     pub(super) align: u64,
 }
 
+/// A variable in the thread's local memory.
+#[derive(Clone, Debug)]
+pub(super) struct LocalVariable {
+    pub(super) name: String,
+    /// Bytes from the start of the thread's local memory.
+    pub(super) start: u64,
+    pub(super) bytes: u64,
+}
+
 /// A parameter of an entry.
 #[derive(Clone, Debug)]
 pub(super) struct ParamInfo {
@@ -524,7 +533,12 @@ pub(super) struct Draft {
     /// Branches that decide whether a barrier of the whole warp is executed, in order, each with the instruction where its ways meet.
     pub(super) partings: Vec<(u32, u32)>,
     pub(super) preds: u32,
+    /// A thread's local memory, with what lies between its variables.
     pub(super) local_bytes: u64,
+    /// The same without what keeps variables apart.
+    pub(super) declared_local_bytes: u64,
+    /// By ascending start.
+    pub(super) locals: Vec<LocalVariable>,
     pub(super) globals: Vec<GlobalVariable>,
     pub(super) shared: Vec<SharedVariable>,
     pub(super) params: Vec<ParamInfo>,

@@ -274,7 +274,7 @@ fn describe(code: &Code) -> Entry {
         maxntid: code.maxntid,
         cluster: code.cluster,
         shared: code.shared.iter().filter_map(|v| v.bytes).sum(),
-        local: code.local_bytes,
+        local: code.declared_local_bytes,
         instructions: code.insts.len(),
         has_dynamic_smem: code.shared.iter().any(|v| v.bytes.is_none()),
     }

@@ -42,11 +42,13 @@ pub enum Target {
         /// Its size in bytes.
         size: u64,
     },
-    /// A thread's local memory.
+    /// A variable in a thread's local memory.
     Local {
-        /// Its address there.
-        address: u64,
-        /// What the thread has, in bytes.
+        /// Its name in the PTX; the nearest variable, where the access hits none.
+        name: String,
+        /// Bytes from its start.
+        offset: i64,
+        /// Its size in bytes.
         size: u64,
     },
     /// Some other address.
@@ -68,7 +70,7 @@ impl fmt::Display for Target {
             Target::Shared { name, offset, size } => write!(f, "byte {offset} of shared {name}[{size} B]"),
             Target::DynamicShared { offset, size } => write!(f, "byte {offset} of dynamic shared memory[{size} B]"),
             Target::Buffer { name, offset, size } => write!(f, "byte {offset} of {name}[{size} B]"),
-            Target::Local { address, size } => write!(f, "local address {address:#x}; the thread has {size} B"),
+            Target::Local { name, offset, size } => write!(f, "byte {offset} of local {name}[{size} B]"),
             Target::Address(address) => write!(f, "address {address:#x}"),
         }
     }

@@ -149,7 +149,7 @@ impl<'a> Lower<'a, '_> {
         if matches!(operand, Operand::Name(..)) || of.ty.bits() > 64 || of.ty == Ty::Pred || of.is_array {
             self.fits(value, of)?;
         }
-        let at = self.frame(of.bytes(), of.align, of.at)?;
+        let at = self.frame(of)?;
         self.local_access(Op::St, at, of.ty, value)?;
         Ok(Place::Local(at, Space::Param))
     }
@@ -171,7 +171,7 @@ impl<'a> Lower<'a, '_> {
         if let Some(register) = register {
             self.fits(register, of)?;
         }
-        Ok((Place::Local(self.frame(of.bytes(), of.align, of.at)?, Space::Param), register))
+        Ok((Place::Local(self.frame(of)?, Space::Param), register))
     }
 
     fn local_access(&mut self, op: Op, at: u64, ty: Ty, register: u32) -> Result<()> {

@@ -161,6 +161,8 @@ pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>) -> Result<Cod
             partings: Vec::new(),
             preds: 0,
             local_bytes: 0,
+            declared_local_bytes: 0,
+            locals: Vec::new(),
             globals: Vec::new(),
             shared: Vec::new(),
             params: Vec::new(),

@@ -3,8 +3,8 @@
 use super::regs::operands;
 use super::{Binding, Lower, Place, Result};
 use crate::ast::{Function, Variable};
-use crate::code::{Base, GlobalVariable, ParamInfo, SharedVariable};
-use crate::error::{Error, Position};
+use crate::code::{Base, GlobalVariable, LocalVariable, ParamInfo, SharedVariable};
+use crate::error::Error;
 use crate::parse::clip;
 use crate::types::Space;
 
@@ -60,7 +60,7 @@ impl<'a> Lower<'a, '_> {
                 self.code.shared.push(SharedVariable { name: v.name.to_owned(), bytes, align: v.align });
                 Place::Shared(self.code.shared.len() as u32 - 1)
             }
-            Space::Local | Space::Param => Place::Local(self.frame(v.bytes(), v.align, v.at)?, v.space),
+            Space::Local | Space::Param => Place::Local(self.frame(v)?, v.space),
             Space::Generic | Space::SharedCluster => {
                 return Err(Error::syntax(v.at, "a variable without a state space").found(clip(v.name)));
             }
@@ -68,16 +68,21 @@ impl<'a> Lower<'a, '_> {
         self.bind(v.name, Binding::Variable(place), v.at)
     }
 
-    /// Room in the thread's local memory.
-    pub(super) fn frame(&mut self, bytes: u64, align: u64, at: Position) -> Result<u64> {
-        let offset = self.code.local_bytes.next_multiple_of(align.max(1));
+    /// Room in the thread's local memory. Bytes that belong to no variable lie between two: an access that goes on past the end of one
+    /// does not reach the next.
+    pub(super) fn frame(&mut self, v: &Variable<'a>) -> Result<u64> {
+        let (code, bytes, align) = (&mut self.code, v.bytes(), v.align.max(1));
         // An empty variable has a place of its own, too.
-        let end = offset.saturating_add(bytes.max(1));
+        let end = |before: u64| before.next_multiple_of(align).saturating_add(bytes.max(1));
+        code.declared_local_bytes = end(code.declared_local_bytes);
         // CUDA C++ Programming Guide, "Compute Capabilities": 512 KB of local memory a thread.
-        if end > 512 << 10 {
-            return Err(Error::unsupported(at, "a thread has too much local memory").required("at most 512 KiB"));
+        if code.declared_local_bytes > 512 << 10 {
+            return Err(Error::unsupported(v.at, "a thread has too much local memory").required("at most 512 KiB"));
         }
-        self.code.local_bytes = end;
+        let gap = code.locals.last().map_or(0, |before| before.bytes.clamp(16, 1024));
+        let offset = (code.local_bytes + gap).next_multiple_of(align);
+        code.local_bytes = offset + bytes.max(1);
+        code.locals.push(LocalVariable { name: v.name.to_owned(), start: offset, bytes });
         self.frames.insert(offset, bytes);
         Ok(offset)
     }

@@ -4,7 +4,7 @@ use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Near, Warp};
 use super::{Grid, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, report};
 use crate::FindingKind;
-use crate::code::{Inst, MemInfo};
+use crate::code::{Inst, LocalVariable, MemInfo};
 use crate::memory::BASE;
 use crate::types::Space;
 
@@ -58,6 +58,12 @@ pub(super) fn shared(g: &Grid<'_>, at: u64, bytes: u64, rank: Option<u32>) -> Re
     Err(FindingKind::OutOfBounds)
 }
 
+/// The last variable of local memory that begins at this byte or ahead of it.
+pub(super) fn local_variable<'g>(g: &'g Grid<'_>, at: u64) -> Option<&'g LocalVariable> {
+    let locals = &g.code.locals;
+    locals.get(locals.partition_point(|v| v.start <= at).checked_sub(1)?)
+}
+
 #[inline(never)]
 fn elsewhere(
     g: &Grid<'_>,
@@ -69,9 +75,9 @@ fn elsewhere(
     write: bool,
 ) -> Result<Place, FindingKind> {
     let local = |offset: u64| {
-        let room = g.code.local_bytes;
-        match offset.checked_add(bytes) {
-            Some(end) if end <= room => Ok(Place::Local(u64::from(lane) * room + offset)),
+        let end = offset.checked_add(bytes).ok_or(FindingKind::OutOfBounds)?;
+        match local_variable(g, offset) {
+            Some(v) if end <= v.start + v.bytes => Ok(Place::Local(u64::from(lane) * g.code.local_bytes + offset)),
             _ => Err(FindingKind::OutOfBounds),
         }
     };

@@ -1,6 +1,6 @@
 //! Loads and stores of whole warps: where all lanes lie in one variable or allocation, no lane is looked at on its own.
 
-use super::access::{addresses, extend, fault, few, locate, read, write};
+use super::access::{addresses, extend, fault, few, local_variable, locate, read, write};
 use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Warp};
 use super::{Grid, defined, plain, race};
@@ -69,7 +69,8 @@ pub(super) fn room(
         }
         Space::Local => {
             let (bytes, written) = (w.local.as_mut_ptr(), w.local_written.as_mut_ptr());
-            (0, g.code.local_bytes, Room::Near { bytes, written, is_local: true })
+            let v = local_variable(g, first).filter(|v| first - v.start < v.bytes)?;
+            (v.start, v.start + v.bytes, Room::Near { bytes, written, is_local: true })
         }
         _ => {
             let near = w.approach(g.memory, first, number)?;
@@ -89,7 +90,7 @@ pub(super) fn room(
     })
 }
 
-/// Whether all lanes lie, aligned, in one variable of shared memory, in their local memory, or in the allocation of the last
+/// Whether all lanes lie, aligned, in one variable of shared memory, in one variable of local memory, or in the allocation of the last
 /// access.
 #[inline(always)]
 fn together(

@@ -12,7 +12,7 @@ use super::warp::{Block, Stray, Warp};
 use super::{Grid, report};
 use crate::code::Class;
 use crate::types::Space;
-use crate::{Finding, Origin, Rule, Target};
+use crate::{Finding, Origin, Rule};
 
 /// Origins of each lane of a register.
 pub(super) type From = [u32; 32];
@@ -152,7 +152,7 @@ fn make(g: &Grid<'_>, at: &Broken, source: Option<Source>, decides: &Decides<'_>
     let target = decides.written.map(|(space, address, _)| report::target(g, space, address));
     let origin = source.map(|s| {
         let place = match s.space {
-            Space::Local => Target::Local { address: s.address % g.code.local_bytes.max(1), size: g.code.local_bytes },
+            Space::Local => report::local_target(g, s.address % g.code.local_bytes.max(1)),
             space => report::target(g, space, s.address),
         };
         Box::new(Origin {

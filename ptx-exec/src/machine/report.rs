@@ -3,8 +3,8 @@
 use super::access::{Place, locate, read};
 use super::causes::Broken;
 use super::warp::{Block, Warp};
-use super::{Grid, SHARED_WINDOW, WINDOW};
-use crate::code::{Code, Inst, Op};
+use super::{Grid, LOCAL_WINDOW, SHARED_WINDOW, WINDOW};
+use crate::code::{Code, Inst, LocalVariable, Op};
 use crate::lower::operands::SPECIAL;
 use crate::types::Space;
 use crate::{Finding, Rule, Site, SourceLine, Target, Who};
@@ -88,10 +88,26 @@ pub(super) fn target(g: &Grid<'_>, space: Space, address: u64) -> Target {
             None => Target::Address(at),
         };
     }
-    if space == Space::Local {
-        return Target::Local { address, size: g.code.local_bytes };
+    let local = match space {
+        Space::Local => Some(address),
+        Space::Generic if address.wrapping_sub(LOCAL_WINDOW) < WINDOW => Some(address - LOCAL_WINDOW),
+        _ => None,
+    };
+    if let Some(at) = local {
+        return local_target(g, at);
     }
     g.memory.describe(address)
+}
+
+/// The variable of local memory that is nearest to a byte.
+pub(super) fn local_target(g: &Grid<'_>, at: u64) -> Target {
+    let away = |v: &&LocalVariable| if at < v.start { v.start - at } else { (at - v.start).saturating_sub(v.bytes) };
+    match g.code.locals.iter().min_by_key(away) {
+        Some(v) => {
+            Target::Local { name: v.name.clone(), offset: at.wrapping_sub(v.start).cast_signed(), size: v.bytes }
+        }
+        None => Target::Address(at),
+    }
 }
 
 #[allow(clippy::too_many_arguments, reason = "what the finding says")]

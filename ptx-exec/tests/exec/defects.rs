@@ -102,6 +102,33 @@ fn strays_are_found_in_every_space() {
     );
 }
 
+/// Of several arrays, each ends where it was declared to end: behind it lies no other one.
+#[test]
+fn an_array_of_a_thread_ends_ahead_of_the_next() {
+    let declared =
+        ".local .align 4 .b8 m[12];\n.local .align 4 .b8 n[64];\nmov.u64 %d6, m;\nmov.u64 %d7, n;\nmov.u64 %d8, l;\n";
+    for (stray, at) in [
+        ("st.local.u32 [%d6+12], %r1;", "byte 12 of local m[12 B]"),
+        ("st.local.u64 [%d6+8], %d1;", "byte 8 of local m[12 B]"),
+        ("ld.local.u32 %r6, [%d6-4];", "byte -4 of local m[12 B]"),
+        ("st.local.u32 [%d8+16], %r1;", "byte 16 of local l[16 B]"),
+        ("cvta.local.u64 %d9, %d6;\nst.u32 [%d9+16], %r1;", "byte 16 of local m[12 B]"),
+        ("add.u64 %d9, %d6, %d3;\nst.local.u32 [%d9], %r1;", "byte 12 of local m[12 B]"),
+        ("st.local.u32 [%d7+64], %r1;", "byte 64 of local n[64 B]"),
+    ] {
+        let found = finds(&format!("{declared}{stray}"), 1, 32, Modes::PLAIN, FindingKind::OutOfBounds);
+        assert_eq!(target(&found), at, "{stray}");
+    }
+    silent(
+        &format!(
+            "{declared}st.local.u32 [%d6+8], %r1;\nst.local.u32 [%d7], %r1;\nst.local.u32 [%d7+60], %r1;\nst.local.u32 [%d8+12], %r1;\n\
+             cvta.local.u64 %d9, %d7;\nld.u32 %r6, [%d9+60];\nst.global.u32 [%d4], %r6;"
+        ),
+        1,
+        32,
+    );
+}
+
 #[test]
 fn misaligned_accesses_are_found() {
     finds("ld.global.u32 %r6, [%d5+2];", 1, 32, Modes::PLAIN, FindingKind::Misaligned);
