@@ -2,6 +2,7 @@
 #![cfg(all(feature = "build", feature = "ptx"))]
 
 mod apply;
+mod expressions;
 mod sgemm;
 mod sum;
 mod together;

@@ -1,4 +1,4 @@
-//! What nvcc makes of a test's own texts, beside the build's other files: of the same texts, command and tools it is made once.
+//! What compilers make of a test's own texts, beside the build's other files: of the same texts, command and tools it is made once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::process::Command;
 
 use cutemplate::build::Compiler;
 use cutemplate::emit::SourceFile;
+use cutlass_sys::HostToolchain;
 
 /// nvcc, started as a build starts it: by the launcher that is asked for, which may count.
 fn nvcc_of(path: &Path) -> Command {
@@ -28,10 +29,33 @@ pub(crate) fn once(
 ) -> Result<PathBuf, String> {
     let tools = compiler.toolchain();
     let versions = [tools.nvcc.version.to_string(), tools.cutlass.version.to_string(), tools.cxx.version.to_string()];
-    let nvcc = tools.nvcc.path.to_string_lossy();
+    by(&tools.nvcc.path, nvcc_of(&tools.nvcc.path), &versions, arguments, files, makes)
+}
+
+/// The file of that name that the host's C++ compiler makes in a folder with these files.
+#[allow(dead_code, reason = "each test file uses a part of it")]
+pub(crate) fn by_host(
+    tools: &HostToolchain,
+    arguments: &[&str],
+    files: &[SourceFile],
+    makes: &str,
+) -> Result<PathBuf, String> {
+    let versions = [tools.cutlass.version.to_string(), tools.cuda.version.to_string(), tools.cxx.version.to_string()];
+    by(&tools.cxx.path, Command::new(&tools.cxx.path), &versions, arguments, files, makes)
+}
+
+fn by(
+    program: &Path,
+    mut command: Command,
+    versions: &[String],
+    arguments: &[&str],
+    files: &[SourceFile],
+    makes: &str,
+) -> Result<PathBuf, String> {
+    let program = program.to_string_lossy();
     let texts = files.iter().flat_map(|file| [file.name.as_str(), file.text.as_str()]);
     let words =
-        texts.chain([&*nvcc, makes]).chain(arguments.iter().copied()).chain(versions.iter().map(String::as_str));
+        texts.chain([&*program, makes]).chain(arguments.iter().copied()).chain(versions.iter().map(String::as_str));
     // A word is told from its neighbours by a byte that no text has.
     let bytes = words.flat_map(|word| word.bytes().chain([0xff]));
     let key = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
@@ -46,7 +70,7 @@ pub(crate) fn once(
     for file in files {
         fs::write(stage.path().join(&file.name), &file.text).map_err(fail)?;
     }
-    let output = nvcc_of(&tools.nvcc.path).args(arguments).current_dir(stage.path()).output().map_err(fail)?;
+    let output = command.args(arguments).current_dir(stage.path()).output().map_err(fail)?;
     if !output.status.success() || !stage.path().join(makes).is_file() {
         return Err(format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
     }

@@ -16,7 +16,8 @@ pub(super) struct Error {
 
 /// The larger bound of those that are published for CUDA (CUDA C++ Programming Guide, "Mathematical Functions", tables
 /// "Single-" and "Double-Precision Mathematical Standard Library Functions with Maximum ULP Error") and for glibc (The GNU
-/// C Library Reference Manual, "Known Maximum Errors in Math Functions"), which the CPU executor calls. `rsqrt` is `1 / sqrt` there, rounded twice.
+/// C Library Reference Manual, "Known Maximum Errors in Math Functions"), which tests compile the same C++ with. `rsqrt` is `1 / sqrt`
+/// there, rounded twice.
 ///
 /// The reference is the crate `libm`, the same on every machine; its own tests hold it to these errors.
 const fn error(op: Unary) -> Error {
