@@ -24,8 +24,8 @@ pub struct Allow {
 }
 
 impl Allow {
-    /// Findings at a line of the source. The file is named as in the PTX's `.file`, or by the last parts of its path. Of a race, either
-    /// access may stand there; of inlined code, any line of the chain.
+    /// Findings at a line of the source. The file is named as in the PTX's `.file`, or by the last parts of its path. The line may be
+    /// that of either access of a race, and any line of a chain of inlined calls.
     pub fn source(file: impl Into<String>, line: u32) -> Allow {
         Allow { source: Some((file.into(), line)), ..Allow::default() }
     }

@@ -42,7 +42,7 @@ pub(super) struct Variable<'a> {
     pub(super) at: Position,
     pub(super) space: Space,
     pub(super) ty: Ty,
-    /// Elements: those of the vector times those of each dimension; `None` for `[]`.
+    /// Number of elements: the length of the vector times each dimension; `None` for `[]`.
     pub(super) elements: Option<u64>,
     /// Declared or natural alignment in bytes.
     pub(super) align: u64,

@@ -8,7 +8,7 @@ pub(super) use super::proof::Code;
 use super::row::Row;
 use super::types::{Space, Ty};
 
-/// No operand, no guard: what stands in a field that the operation does not have, or need not have.
+/// Marks an absent operand or guard.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// What an instruction does. Operands are rows of the register file, or indices of predicates; see [`Inst`].
@@ -105,7 +105,7 @@ pub(super) enum Op {
     AssertFail,
     Sleep,
     GridWait,
-    // Of the asynchronous proxy, and of clusters.
+    // The asynchronous proxy, and clusters.
     Mbarrier,
     Bulk,
     BulkCommit,
@@ -122,7 +122,7 @@ pub(super) enum Op {
     SetMaxRegisters,
     StAsync,
     Map,
-    // Of the caches.
+    // Caches.
     Discard,
     /// All lanes of a warp have to be here.
     Converge,
@@ -469,7 +469,7 @@ pub(super) struct InitialAddress {
 }
 
 impl InitialAddress {
-    /// What is put there, by the address of the other variable.
+    /// The bytes to store, given the address of the other variable.
     pub(super) fn value(&self, target: u64) -> u64 {
         let address = target.wrapping_add_signed(self.offset);
         self.byte.map_or(address, |byte| address >> (8 * byte) & 0xff)
@@ -510,9 +510,9 @@ pub(super) struct ParamInfo {
 pub(super) struct Draft {
     pub(super) name: String,
     pub(super) insts: Vec<Inst>,
-    /// Of each instruction: its place in the PTX, and in the source.
+    /// Position of each instruction in the PTX, and in the source.
     pub(super) places: Vec<(Position, Option<u32>)>,
-    /// Of each instruction: its opcode, as an index into the names.
+    /// Opcode of each instruction, as an index into `names`.
     pub(super) opcodes: Vec<u32>,
     pub(super) names: Vec<String>,
     pub(super) list: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What instructions of the asynchronous proxy and of clusters do, in the compact form.
+//! The compact form of instructions for the asynchronous proxy and for clusters.
 
 use super::code::{Class, Draft, Inst, Op, Order, Scope};
 use super::map_image::Field;
@@ -12,16 +12,16 @@ pub(super) struct AsyncTables {
     pub(super) wgmmas: Vec<WgmmaInfo>,
     pub(super) stores: Vec<StoreInfo>,
     pub(super) maps: Vec<MapInfo>,
-    /// Of each instruction, whether it reads (1) or writes (2) a register that `wgmma` works on; empty where there is none.
+    /// Whether each instruction reads (1) or writes (2) a register of a `wgmma`; empty in entries without `wgmma`.
     pub(super) touches: Vec<u8>,
 }
 
-/// What is done to a barrier in shared memory.
+/// Operations on an `mbarrier`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MbarrierOp {
     Init,
     Inval,
-    /// Lanes arrive, `b` times each or once; the expected count falls too where it is `drop`.
+    /// Each lane arrives `b` times, or once. With `drop`, the expected count of later phases falls too.
     Arrive {
         drop: bool,
     },
@@ -29,19 +29,19 @@ pub(super) enum MbarrierOp {
     ArriveExpect {
         drop: bool,
     },
-    /// The copies that a lane has issued arrive, and then it does; that arrival is one of those that are waited for where it is
-    /// `counted`, else it is waited for besides.
+    /// The lane arrives after all its earlier copies. A `counted` arrival is part of the count of `mbarrier.init`; another raises the
+    /// count of pending arrivals first.
     ArriveCopies {
         counted: bool,
     },
     ExpectTx,
     CompleteTx,
-    /// Whether a phase is over, by its parity or by the state that an arrival returned; `tries` may wait.
+    /// Tests whether a phase is over, by its parity or by the state that an arrival returned. With `tries` it may wait.
     Test {
         parity: bool,
         tries: bool,
     },
-    /// Arrivals that a state still waited for.
+    /// Number of arrivals that were pending in a state.
     Pending,
 }
 
@@ -57,14 +57,14 @@ pub(super) struct MbarrierInfo {
     pub(super) scope: Scope,
 }
 
-/// Where a bulk copy goes.
+/// Source and destination of a bulk copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BulkWay {
     /// Global to shared memory, of the block or of another of its cluster.
     Load,
     /// Shared to global memory.
     Store,
-    /// Shared memory of the block to that of another of its cluster.
+    /// Shared memory of the block to shared memory of a peer in its cluster.
     Peer,
     /// Registers to shared memory of a block of the cluster.
     Registers,
@@ -72,7 +72,7 @@ pub(super) enum BulkWay {
     Prefetch,
 }
 
-/// What a reduction does with what is there and what comes.
+/// The operation of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BulkRed {
     Add,
@@ -85,8 +85,8 @@ pub(super) enum BulkRed {
     Xor,
 }
 
-/// A bulk copy: `a` is the address in shared memory, `b` the global one or that of the tensor map, `c` the barrier; in the list stand
-/// the coordinates of a tensor copy, or else the number of bytes, and then the mask of a multicast.
+/// A bulk copy. `a` is the address in shared memory, `b` the global address or the tensor map, `c` the `mbarrier`. The list holds the
+/// coordinates of a tensor copy or the bytes of a plain one, and then the mask of a multicast.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BulkInfo {
     pub(super) way: BulkWay,
@@ -94,25 +94,25 @@ pub(super) struct BulkInfo {
     pub(super) modes: u32,
     pub(super) red: Option<(BulkRed, Ty)>,
     pub(super) multicast: bool,
-    /// Whether it is in a bulk group, else a barrier tells of it.
+    /// Whether a bulk group completes it; otherwise an `mbarrier` does.
     pub(super) grouped: bool,
-    /// Whether the addresses in shared memory have 64 bits, and what is added to them: `a`, `c`.
+    /// Whether the addresses `a` and `c` in shared memory have 64 bits, and their offsets.
     pub(super) near64: [bool; 2],
     pub(super) near_offset: [i64; 2],
     pub(super) far_offset: i64,
 }
 
-/// An asynchronous store: `a` is the address, `c` that of the barrier; in the list stand the elements.
+/// An asynchronous store. `a` is the address, `c` the `mbarrier`; the list holds the elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoreInfo {
-    /// Of an element.
+    /// Bytes of an element.
     pub(super) bytes: u32,
     /// As [`BulkInfo`] has them.
     pub(super) near64: [bool; 2],
     pub(super) near_offset: [i64; 2],
 }
 
-/// What is done with a tensor map in memory.
+/// Operations on a tensor map in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MapOp {
     Replace {
@@ -127,7 +127,7 @@ pub(super) enum MapOp {
     Prefetch,
 }
 
-/// `a` is the address of the map, `b` the new value of its field, or the address that it is copied from.
+/// `a` is the address of the map; `b` is the new value of a field, or the source of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MapInfo {
     pub(super) op: MapOp,
@@ -156,7 +156,7 @@ pub(super) struct WgmmaInfo {
     pub(super) negate_a: bool,
     pub(super) negate_b: bool,
     pub(super) saturate: bool,
-    /// Registers of D, then those of A, where A is not in shared memory.
+    /// Registers of D, then of A; A has none where it is in shared memory.
     pub(super) d_registers: u32,
     pub(super) a_registers: u32,
 }

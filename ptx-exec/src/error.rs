@@ -1,4 +1,4 @@
-//! Why a PTX text or a launch is refused: where in the text, what was found, what is required.
+//! The error for a refused PTX text or launch: the position, what was found, and what is required.
 
 use core::fmt;
 

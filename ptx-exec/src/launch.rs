@@ -1,4 +1,4 @@
-//! One launch: memory, parameters, dimensions, what is looked for.
+//! One launch: memory, parameters, dimensions and checks.
 
 use super::Module;
 use super::allow::Allow;
@@ -17,21 +17,21 @@ use crate::tensor::Tensor;
 use crate::tensor_map::TensorMap;
 use crate::{Path, Report};
 
-/// What is looked for besides accesses outside of all memory, misaligned ones, deadlocks and traps, which every launch finds.
+/// Optional checks. Every launch finds accesses outside all memory, misaligned accesses, deadlocks and traps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Modes {
-    /// Accesses outside of the elements of a tensor: see [`Buffer::tensors`].
+    /// Finds accesses outside the elements of a tensor: see [`Buffer::tensors`].
     pub bounds: bool,
-    /// What nobody wrote, where it decides an address, a branch or a result.
+    /// Finds uninitialised values that reach an address, a branch or a result.
     pub init: bool,
-    /// Accesses of one place that nothing orders.
+    /// Finds data races.
     pub races: bool,
 }
 
 impl Modes {
-    /// Nothing more.
+    /// No optional check.
     pub const PLAIN: Modes = Modes { bounds: false, init: false, races: false };
-    /// Everything.
+    /// Every check.
     pub const ALL: Modes = Modes { bounds: true, init: true, races: true };
 }
 
@@ -41,19 +41,19 @@ pub enum Placement {
     /// As a driver places it: allocations at multiples of 256 bytes, shared memory at a multiple of 1024.
     #[default]
     Driver,
-    /// At exactly the alignment that is declared and no better, to find what relies on more.
+    /// At exactly the declared alignment, to find code that relies on more.
     Exact,
 }
 
-/// How the sums of `mma` on floats are made.
+/// How `mma` adds floating-point products.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TensorCores {
-    /// In f32, product by product: within the bound that holds for the chips, fast.
+    /// In f32, product by product. This is fast, and within the error bound of the chips.
     #[default]
     Fast,
-    /// As the tensor cores of Hopper chips make them: compared with an H200, bit by bit.
+    /// As the tensor cores of Hopper chips: compared with an H200, bit by bit.
     Hopper,
-    /// As the tensor cores of Ampere chips make them, from the paper: MMA-Sim, arXiv 2511.10909.
+    /// As the tensor cores of Ampere chips, after the paper MMA-Sim, arXiv 2511.10909.
     Ampere,
 }
 
@@ -64,7 +64,7 @@ pub enum Data<'a> {
     Read(&'a [u8]),
     /// The kernel writes it; copied back afterwards.
     Write(&'a mut [u8]),
-    /// Memory for the time of the launch, of so many bytes.
+    /// Memory that exists during the launch, with its size in bytes.
     Scratch(u64),
 }
 
@@ -148,15 +148,15 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// Whether the grid begins while the one before it in its stream ends, as programmatic dependent launch has it: where races are
-    /// looked for, a warp is to execute `griddepcontrol.wait` before it accesses memory, or to be told by one that has, as by a barrier.
+    /// Enables programmatic dependent launch (PDL): the grid may begin while the grid before it in the stream ends. The race check then
+    /// requires `griddepcontrol.wait` before a warp accesses memory. A warp that meets such a warp at a barrier needs none.
     #[must_use]
     pub fn programmatic(mut self, programmatic: bool) -> Self {
         self.programmatic = programmatic;
         self
     }
 
-    /// Whether the launch is cooperative, as `cudaLaunchCooperativeKernel` has it: all blocks are resident, and `grid.sync()` serves.
+    /// Makes the launch cooperative, as `cudaLaunchCooperativeKernel`: all blocks are resident, and `grid.sync()` works.
     #[must_use]
     pub fn cooperative(mut self, cooperative: bool) -> Self {
         self.cooperative = cooperative;
@@ -170,7 +170,7 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// What is looked for.
+    /// Sets the optional checks.
     #[must_use]
     pub fn modes(mut self, modes: Modes) -> Self {
         self.modes = modes;

@@ -32,7 +32,7 @@ fn is_word(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_' || c == b'$'
 }
 
-/// What begins a name, but for the exponent of a number.
+/// Whether a character begins a name and cannot begin the exponent of a number.
 fn is_name(c: u8) -> bool {
     is_word(c) && !c.is_ascii_digit() && !matches!(c, b'e' | b'E')
 }
@@ -132,7 +132,7 @@ impl<'a> Lexer<'a> {
         let start = self.at;
         let text = self.while_at(is_word);
         if let Some(number) = self.decimal(start, text) {
-            // What is too large for a double is no constant of PTX.
+            // PTX has no constant that overflows a double.
             let value = number.parse::<f64>().ok().filter(|v| v.is_finite());
             return value.map(|v| Token::Float(v.to_bits(), false)).ok_or_else(|| bad(number));
         }

@@ -1,8 +1,8 @@
-//! The PTX executor: runs PTX on any processor, and sees what no tool on a GPU sees.
+//! The PTX executor: runs PTX on any processor, and finds races and other faults that tools on a GPU miss.
 //!
-//! PTX is what nvcc, LLVM and Triton write, and what the driver compiles: one step before the machine code. Here it is read, lowered
-//! once to a compact form, and run, with warps of 32 lanes as vectors; nothing of CUDA is needed, and no compiler. Every
-//! access is checked, and in its [`Modes`] the executor finds reads of what nobody wrote and accesses that nothing orders.
+//! nvcc, LLVM and Triton emit PTX, and the driver compiles it to machine code. The executor lowers it once to a compact form and runs
+//! warps of 32 lanes as vectors. It needs neither CUDA nor a compiler. It checks every access, and its [`Modes`] add checks for
+//! uninitialised reads and data races.
 //!
 //! ```
 //! use ptx_exec::{Modes, Module};
@@ -34,9 +34,9 @@
 //! # Ok::<(), ptx_exec::Error>(())
 //! ```
 //!
-//! What is exact: integers, and floating-point arithmetic in every rounding mode, as IEEE 754 and the PTX manual determine it.
-//! What is bounded: approximate functions, and sums of tensor cores unless [`TensorCores::Hopper`] is asked for. What is not
-//! modelled: caches, time, and reorderings that weak memory allows but no interleaving shows; races report what may be reordered.
+//! Exact: integers, and floating-point arithmetic in every rounding mode, as IEEE 754 and the PTX manual define it. Bounded:
+//! approximate functions, and sums of tensor cores without [`TensorCores::Hopper`]. Not modelled: caches, time, and weak-memory
+//! reorderings that no interleaving shows; the race check reports the accesses that may be reordered.
 
 mod allow;
 mod ast;

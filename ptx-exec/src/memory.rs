@@ -267,7 +267,7 @@ impl Memory {
         cfg!(target_endian = "little").then(|| self.words.as_ptr().cast::<u8>().wrapping_sub(BASE as usize))
     }
 
-    /// Which bytes of a word somebody wrote.
+    /// The initialised bytes of a word.
     ///
     /// # Safety
     /// The address lies in an allocation, and what is written is kept.
@@ -277,7 +277,7 @@ impl Memory {
         unsafe { self.written.get_unchecked(((address - BASE) >> 2) as usize).load(Relaxed) }
     }
 
-    /// Which of these bytes nobody wrote, as a mask of bits that are undefined.
+    /// The uninitialised bytes among these, as a mask of bits.
     pub(super) fn undefined(&self, address: u64, bytes: u32) -> u64 {
         let mut mask = 0;
         if self.written.is_empty() {

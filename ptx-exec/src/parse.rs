@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
             }
         }
         if self.module.version == (0, 0) {
-            return Err(Error::syntax(Position { line: 1, column: 1 }, "the text does not begin as PTX does")
+            return Err(Error::syntax(Position { line: 1, column: 1 }, "the text does not begin with a PTX directive")
                 .required("`.version 7.0` or later"));
         }
         Ok(())

@@ -39,7 +39,7 @@ const BINARY: [(&str, u8); 18] = [
     ("%", 10),
 ];
 
-/// What binds as tightly as a product: a term of an offset.
+/// The precedence of a product, for a term of an offset.
 const PRODUCT: u8 = 10;
 
 impl<'a> Parser<'a> {

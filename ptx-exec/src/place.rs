@@ -16,22 +16,22 @@ pub(super) struct Placed {
     pub(super) buffers: Vec<usize>,
     pub(super) globals: Vec<usize>,
     pub(super) param: usize,
-    /// What the blocks of a cooperative launch share.
+    /// The workspace that the blocks of a cooperative launch share.
     pub(super) workspace: Option<usize>,
 }
 
 /// The shared memory of a block: each variable has room around it.
 pub(super) struct Shared {
     pub(super) places: Vec<SharedPlace>,
-    /// Of each variable.
+    /// Offset of each variable.
     pub(super) offsets: Vec<u64>,
-    /// Of what the system reserves, where the entry asks for it.
+    /// Offset of the memory that the system reserves, if the entry uses it.
     pub(super) reserved: Option<u64>,
-    /// All of it.
+    /// Total size.
     pub(super) bytes: u64,
 }
 
-/// Bytes of what the blocks of a cooperative launch share: its size in 4 bytes, then the barrier of the grid in 4.
+/// Bytes of the workspace of a cooperative launch: its size in 4 bytes, then the grid barrier in 4.
 const WORKSPACE: u32 = 64;
 
 /// CUDA C++ Programming Guide, "Compute Capabilities": 227 KB a block on 9.0.
@@ -57,7 +57,11 @@ impl Buffer<'_> {
         }
         if self.offset >= self.align {
             let found = format!("`offset` {} with `align` {}", self.offset, self.align);
-            return refuse("a buffer lies beyond its alignment", found, "an offset that is less".to_owned());
+            return refuse(
+                "the offset of a buffer is not below its alignment",
+                found,
+                "an offset that is less".to_owned(),
+            );
         }
         match bytes.checked_add(self.offset) {
             Some(all) => Ok(all),
@@ -105,7 +109,7 @@ impl Launch<'_> {
             match &b.data {
                 Data::Read(bytes) => memory.fill(*index, bytes, b.written),
                 Data::Write(bytes) => memory.fill(*index, bytes, b.written),
-                // What lies in fresh memory is not zero.
+                // Fresh memory is not zero.
                 Data::Scratch(bytes) => memory.fill(*index, &vec![0xcd; *bytes as usize], b.written),
             }
         }
@@ -141,7 +145,7 @@ impl Launch<'_> {
         }
         for (offset, buffer, byte) in &self.pointers {
             let Some(index) = buffers.get(*buffer) else {
-                return Err(Error::launch("a pointer points into no buffer").found(format!("buffer {buffer}")));
+                return Err(Error::launch("a pointer names an unknown buffer").found(format!("buffer {buffer}")));
             };
             let address = memory.allocations[*index].start.wrapping_add(*byte);
             let Some(room) = self.params.get_mut(*offset..offset.saturating_add(8)) else {

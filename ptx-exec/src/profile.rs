@@ -65,28 +65,28 @@ impl fmt::Display for Counts {
 pub struct Profiled {
     /// The instruction.
     pub site: Site,
-    /// What it did.
+    /// Its counts.
     pub counts: Counts,
 }
 
-/// What the instructions of a launch did, in the order of the PTX.
+/// Counts for the instructions of a launch, in the order of the PTX.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// Instructions that were executed; one that stands for several, as a `mov` of a vector does, is one line with all of them.
+    /// The executed instructions. An instruction that expands to several, such as a `mov` of a vector, is one entry.
     pub instructions: Vec<Profiled>,
-    /// What was under way in the first block, or in its cluster, each time that it changed.
+    /// The work in flight in the first block or its cluster, one entry for each change.
     pub stages: Vec<Stages>,
 }
 
-/// What is under way in a block after one of its warps has had a turn.
+/// The work in flight in a block, after a turn of one of its warps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stages {
     /// Turns of warps before.
     pub turn: u64,
-    /// Barriers in shared memory whose bytes have not all come: stages that are being filled.
+    /// Number of `mbarrier`s that still expect bytes: stages that copies fill.
     pub filling: u32,
-    /// Products of `wgmma` that a warp has issued and not waited for, the most of any.
+    /// Number of `wgmma` that a warp has in flight, the most of any warp.
     pub products: u32,
 }
 

@@ -7,26 +7,26 @@ use super::{Finding, Path, Profile};
 /// What a run found, and what it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What the kernel did wrong, each at its first occurrence: one for each place in its text.
+    /// Faults of the kernel, one for each cause, each at its first occurrence.
     pub findings: Vec<Finding>,
-    /// What the launch allows the kernel to do wrong.
+    /// Findings that the launch allows.
     pub allowed: Vec<Finding>,
-    /// Findings beyond those that are kept.
+    /// Number of findings that were not kept.
     pub dropped: u64,
-    /// What the kernel printed, and, where C++ was run, the sanitizers' own words.
+    /// Output of the kernel's `printf`, and of sanitizers where C++ was run.
     pub printed: String,
-    /// Blocks of all entries that ran to their end.
+    /// Number of blocks that ran to their end, over all entries.
     pub finished_blocks: u64,
-    /// Blocks that were to run, of the entries that were launched; 0 where that is not known. A launch ends early where a block cannot
-    /// go on, and where many blocks go wrong: those that are left would say the same.
+    /// Number of blocks of all launched entries; 0 where unknown. A launch ends early where a block cannot continue, and where many blocks
+    /// have findings, since further blocks would repeat them.
     pub blocks: u64,
     /// Instructions executed, one for all lanes of a warp; 0 where C++ was run, as the rest.
     pub instructions: u64,
     /// Lanes that were active in them.
     pub lane_instructions: u64,
-    /// By what conflicting accesses were ordered, where that was asked for.
+    /// Happens-before paths between conflicting accesses, on request.
     pub paths: Vec<Path>,
-    /// What the instructions did, where that was asked for.
+    /// The profile of the instructions, on request.
     pub profile: Option<Profile>,
 }
 
@@ -36,7 +36,7 @@ impl Report {
         self.blocks.saturating_sub(self.finished_blocks)
     }
 
-    /// Whether nothing was found but what is allowed.
+    /// Whether every finding is allowed, if there is any.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty() && self.dropped == 0
     }

@@ -44,7 +44,7 @@ impl Tensor {
         (start, modes)
     }
 
-    /// What is wrong with it in a buffer of so many bytes.
+    /// Checks that the tensor is complete and lies in a buffer of `bytes`.
     fn check(&self, buffer: &str, bytes: u64) -> Result<(), Error> {
         let refuse = |what: &str, found: String, required: String| {
             Err(Error::launch(what)
@@ -90,7 +90,7 @@ impl Tensor {
             coordinate[i] = c;
             distance.push((c - (extent - 1)).max(-c).max(0));
         }
-        // Where every mode is left out, there is one element; with a larger least stride, what lies between.
+        // The rest is 0 inside the tensor. It is not 0 between elements, or away from a tensor of one element.
         distance.push(rest.abs());
         (distance, coordinate)
     }
@@ -109,7 +109,7 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// Of these tensors in a buffer of so many bytes; `None` where it has no tensors, and all of it counts.
+    /// The elements of these tensors in a buffer of `bytes`; `None` without tensors, when every byte counts.
     pub(super) fn new(tensors: &[Tensor], buffer: &str, bytes: u64) -> Result<Option<Elements>, Error> {
         tensors.iter().try_for_each(|tensor| tensor.check(buffer, bytes))?;
         if tensors.is_empty() {

@@ -56,19 +56,19 @@ pub struct TensorMap {
     /// Modes; entries behind them in the arrays are 1, or 0 among the strides.
     pub(crate) rank: u32,
     pub(crate) dims: [u64; MOST_MODES],
-    /// Of the modes after the first, in bytes.
+    /// Strides of the modes after the first, in bytes.
     pub(crate) strides: [u64; MOST_MODES - 1],
     pub(crate) extents: [u32; MOST_MODES],
     pub(crate) swizzle: MapSwizzle,
 }
 
 impl TensorMap {
-    /// A tensor of these extents, in elements, and the extents of a box; `strides` are those of the modes after the first, in bytes.
-    /// A launch refuses what a driver would not encode.
+    /// A map from the extents of a tensor and of a box, in elements. `strides` holds the strides of the modes after the first, in bytes.
+    /// A launch refuses a map that a driver would not encode.
     ///
     /// [`Ty::Tf32`] is f32 that loads round to tf32: to the nearest, halfway to the even one (seen on an H200).
     pub fn new(ty: Ty, dims: &[u64], strides: &[u64], extents: &[u32]) -> TensorMap {
-        // What does not fit is a map of no mode, which no driver encodes.
+        // Lists of different lengths give a map with 0 modes, which no driver encodes.
         let fits = dims.len() == extents.len() && dims.len() == strides.len() + 1;
         let of = |all: &[u64], rest: u64, i: usize| all.get(i).copied().unwrap_or(rest);
         TensorMap {

@@ -1,4 +1,4 @@
-//! The arguments of a launch file: what lies where among the parameters of the entry.
+//! The arguments of a launch file, placed among the parameters of the entry.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::num::format::{BF16, F16};
 use crate::types::Ty;
 use crate::{Error, Launch, Module};
 
-/// What is known only once memory is placed.
+/// An argument whose value depends on where memory is placed.
 #[derive(Debug)]
 enum Late {
     Pointer { buffer: usize, byte: u64 },

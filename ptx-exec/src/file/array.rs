@@ -45,7 +45,8 @@ pub(super) fn read(path: &Path, key: &str) -> Result<Array, Error> {
     let mut from = Kept { from: file, bytes: Vec::new() };
     let header = Header::read(&mut from).map_err(|e| fail("a file is not a .npy file", e.to_string()))?;
     let size = element(&header.descr).map_err(|(what, help)| {
-        let error = fail("an array has elements that no kernel reads", format!("{what}: {}", header.descr));
+        let error =
+            fail("an array has elements of a type that kernels do not read", format!("{what}: {}", header.descr));
         if help.is_empty() { error } else { error.help(help) }
     })?;
     let bytes = header.shape.iter().try_fold(size, |all, extent| all.checked_mul(*extent)).filter(|all| *all <= MOST);
@@ -55,7 +56,7 @@ pub(super) fn read(path: &Path, key: &str) -> Result<Array, Error> {
     };
     let wrong =
         |found: u64| {
-            fail("a .npy file has another length than its header says", format!("{found} B of elements"))
+            fail("the length of a .npy file differs from its header", format!("{found} B of elements"))
                 .required(format!("{bytes} B for shape {} of {}", header.shape_text(), header.descr))
         };
     if let Some(found) = length.map(|length| length.saturating_sub(header.len)).filter(|found| *found != bytes) {
@@ -83,7 +84,7 @@ fn element(descr: &str) -> Result<u64, (&'static str, &'static str)> {
     let unknown = ("a type that is not read here", "a.view(numpy.uint8) gives its bytes");
     let (order, kind) = (descr.chars().next().unwrap_or(' '), descr.chars().nth(1).unwrap_or(' '));
     match kind {
-        'O' => return Err(("objects of Python, which have no bytes in the file", "a.astype(numpy.float32)")),
+        'O' => return Err(("Python objects, which have no bytes in the file", "a.astype(numpy.float32)")),
         'U' => return Err(("text", "numpy.char.encode(a) gives bytes")),
         'M' | 'm' => return Err(("times", "a.view(numpy.int64)")),
         'b' | 'i' | 'u' | 'f' | 'c' | 'V' | 'S' | '?' => {}

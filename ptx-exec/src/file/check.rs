@@ -1,4 +1,4 @@
-//! Reads objects by the table of keys: what is unknown, of another type, missing or twice is refused, with the key's name.
+//! Reads JSON objects by the table of keys. An unknown, missing or repeated key, or one of another type, is refused by name.
 
 use super::bad;
 use super::json::Json;
@@ -128,7 +128,7 @@ fn forms(object: &'static Object, value: &Json, path: &str) -> Result<(), Error>
             .required(format!("one of {}", list(object.forms()))));
     }
     if object.has_form && first.is_none() {
-        return Err(bad(format!("{} does not say what it is", named(object, path)))
+        return Err(bad(format!("{} does not name its kind", named(object, path)))
             .found(value.to_string())
             .required(format!("one of {}", list(object.forms()))));
     }
@@ -137,7 +137,7 @@ fn forms(object: &'static Object, value: &Json, path: &str) -> Result<(), Error>
             && !others.iter().any(|other| value.get(other).is_some())
         {
             return Err(bad(format!("`{}` has no meaning here", join(path, key.name)))
-                .found(first.map_or_else(|| value.to_string(), |form| format!("it stands beside `{form}`")))
+                .found(first.map_or_else(|| value.to_string(), |form| format!("it is next to `{form}`")))
                 .required(format!("beside {}", list(others.iter().copied()))));
         }
     }

@@ -139,7 +139,7 @@ impl<'de> Visitor<'de> for Any {
         let mut all: Vec<(String, Json)> = Vec::new();
         while let Some(key) = entries.next_key::<String>()? {
             if all.iter().any(|(known, _)| *known == key) {
-                return Err(de::Error::custom(format_args!("the key `{key}` stands twice in one object")));
+                return Err(de::Error::custom(format_args!("the key `{key}` occurs twice in one object")));
             }
             all.push((key, entries.next_value()?));
         }

@@ -140,7 +140,7 @@ const LAUNCH_KEYS: &[Key] = keys! {
     "buffers" Optional, Named(&BUFFER), "{\"all\": {\"npy\": \"x.npy\"}}": "memory with a name, for `of`";
     "variables" Optional, Named(&VARIABLE), "{\"lut\": {\"npy\": \"lut.npy\"}}":
         "`__device__` and `__constant__` variables, by name or by a part that no other variable's name has";
-    "modes" Optional, Words(MODES), "[\"bounds\", \"races\"]": "what is looked for besides what every run finds [plain]";
+    "modes" Optional, Words(MODES), "[\"bounds\", \"races\"]": "checks beyond those of every run [plain]";
     "seed" Optional, Whole { least: 0, most: u64::MAX }, "0":
         "decides the order of warps and blocks, and when asynchronous work happens [0]";
     "step_budget" Optional, Whole { least: 1, most: u64::MAX }, "2000000000":

@@ -5,7 +5,7 @@ use super::check::Checked;
 use crate::Error;
 use crate::tensor_map::{MapSwizzle, TensorMap};
 
-/// What stands behind `tensor_map`, but for where its tensor lies.
+/// Reads the fields of `tensor_map`, except the place of its tensor.
 pub(super) fn read(map: &Checked<'_>) -> Result<TensorMap, Error> {
     let numbers = |key: &str| map.numbers(key).unwrap_or_default();
     let (dims, strides, extents) = (numbers("dims"), numbers("strides"), numbers("box"));

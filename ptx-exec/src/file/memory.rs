@@ -74,7 +74,7 @@ struct HeldMap {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     pub(super) held: Vec<Held>,
-    /// Of each argument, the number of its buffer.
+    /// The buffer of each argument, by number.
     of_argument: Vec<Option<usize>>,
     of_name: BTreeMap<String, usize>,
     /// Tensor maps that lie in buffers.
@@ -148,7 +148,7 @@ impl Memory {
                 let array = array::read(&path, &value.at("npy"))?;
                 if array.is_fortran {
                     self.notes.push(format!(
-                        "{file} is in Fortran order: the kernel gets the elements as they lie in the file, the first index fastest"
+                        "{file} is in Fortran order: the kernel gets the elements in the order of the file, the first index fastest"
                     ));
                 }
                 if called.is_empty() {
@@ -196,7 +196,7 @@ impl Memory {
             let known =
                 arguments.map(|(i, _)| i.to_string()).chain(self.of_name.keys().map(|name| format!("{name:?}")));
             let known = known.collect::<Vec<_>>().join(", ");
-            return Err(bad(format!("`{key}` refers to no memory"))
+            return Err(bad(format!("`{key}` does not refer to memory"))
                 .found(value.get("of").map_or_else(String::new, Json::to_string))
                 .required(match known.as_str() {
                     "" => "an argument with `npy` or `scratch`, or a name in `buffers`".to_owned(),
@@ -228,7 +228,7 @@ impl Memory {
     pub(super) fn is_used(&self) -> Result<(), Error> {
         match self.held.iter().find(|held| !held.is_used) {
             None => Ok(()),
-            Some(unused) => Err(bad(format!("`{}` is used by no argument", unused.path))
+            Some(unused) => Err(bad(format!("`{}` is not used by an argument", unused.path))
                 .found(format!("the {} `{}`", BUFFER.name.trim_start_matches("the "), unused.name))
                 .required(format!("{{\"of\": {:?}}} in `args`", unused.name))),
         }

@@ -84,7 +84,7 @@ pub struct LaunchKey {
     pub json: &'static [&'static str],
     /// A value that it takes, as JSON.
     pub example: &'static str,
-    /// What it means; what holds without it, in brackets.
+    /// Its meaning, with the default in brackets.
     pub meaning: &'static str,
 }
 
@@ -127,8 +127,8 @@ impl Module {
 
 /// A launch file that was read and checked.
 ///
-/// Paths in it are relative to it. An object is a launch, a list has several. [`launch_keys`] lists the keys; what is unknown, of
-/// another type, missing or twice is refused.
+/// Paths in the file are relative to it. An object is one launch, a list holds several. [`launch_keys`] lists the keys. An unknown,
+/// missing or repeated key, or one of another type, is refused.
 #[derive(Debug)]
 pub struct LaunchFile {
     folder: PathBuf,
@@ -147,7 +147,7 @@ impl LaunchFile {
         let value: Json = serde_json::from_str(&text).map_err(|e| {
             let found = format!("{}: {e}", path.display());
             if e.is_data() {
-                bad("a launch file says something twice").found(found).required("each key of an object once")
+                bad("a launch file repeats a key").found(found).required("each key of an object once")
             } else {
                 bad("a launch file is not JSON").found(found)
             }
@@ -275,7 +275,7 @@ pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let part = path.with_file_name(name);
     fs::write(&part, bytes).map_err(fail)?;
     fs::rename(&part, path).map_err(|e| {
-        // What was not moved is of no use.
+        // The partial file is useless.
         let _ = fs::remove_file(&part);
         fail(e)
     })

@@ -14,7 +14,7 @@ pub struct Seeds {
     pub count: u64,
     /// Those that found something.
     pub failing: Vec<u64>,
-    /// What is not the same with all seeds, though none of these found anything.
+    /// Outputs that differ between seeds without a finding.
     pub differing: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ fn differences(
         }
     }
     if first.printed != second.printed && !into.iter().any(|known| known.starts_with("what")) {
-        into.push(format!("what the kernel prints, with seeds {one} and {other}"));
+        into.push(format!("the output of the kernel's printf, with seeds {one} and {other}"));
     }
 }
 

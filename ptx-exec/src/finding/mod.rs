@@ -1,4 +1,4 @@
-//! What a kernel did wrong: who, to what, at which line of the PTX and of its source, and the rule that is broken.
+//! Findings: the thread that breaks a rule, the memory it accesses, the line in the PTX and in the source, and the rule.
 
 mod kind;
 mod rule;
@@ -17,48 +17,48 @@ pub use site::{Origin, Other, Path, Site, SourceLine, Who};
 /// Further places that a finding's text names.
 const NAMED: usize = 4;
 
-/// One thing that the kernel did wrong, at its first occurrence. What breaks the same rule at the same line, or at the same pair of
-/// lines, has one cause and is one finding.
+/// One fault of the kernel, at its first occurrence. Faults that break the same rule at the same line, or at the same pair of lines,
+/// have one cause and are one finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What kind of thing.
+    /// The kind of fault.
     pub kind: FindingKind,
     /// The rule that it breaks.
     pub rule: Rule,
-    /// Which entry did it; `None` where the kernel has but one.
+    /// The entry; `None` where the kernel has only one.
     pub entry: Option<String>,
-    /// Who did it; `None` where it was noticed only afterwards.
+    /// The thread; `None` where the fault was noticed only afterwards.
     pub who: Option<Who>,
-    /// Where in the kernel.
+    /// The instruction.
     pub site: Option<Site>,
-    /// Whether it was a write.
+    /// Whether the access is a write.
     pub write: bool,
-    /// Bytes of the access; 0 where it is none.
+    /// Bytes of the access; 0 without an access.
     pub bytes: u64,
-    /// What was hit.
+    /// The memory that is accessed.
     pub target: Option<Target>,
-    /// The access that a race is with.
+    /// The other access of a race.
     pub other: Option<Box<Other>>,
     /// Where an uninitialised value comes from; `None` where it was a register that no instruction has written.
     pub origin: Option<Box<Origin>>,
     /// The signal that ended the kernel.
     pub signal: Option<u32>,
-    /// What else is known: who waits where, a sanitizer's words.
+    /// Details: where threads wait, or the words of a sanitizer.
     pub detail: String,
-    /// How often it happened, by whatever threads.
+    /// Number of occurrences, over all threads.
     pub count: u64,
-    /// How many threads did it; 0 where that is not known, as where C++ was run.
+    /// Number of threads with this fault; 0 where unknown.
     pub threads: u64,
-    /// How many blocks these threads are of; 0 where that is not known.
+    /// Number of blocks of these threads; 0 where unknown.
     pub blocks: u64,
-    /// Instructions of this cause, or pairs of them where there is another access; 0 where that is not known.
+    /// Number of instructions with this cause, or of pairs of instructions for a race; 0 where unknown.
     pub places: u64,
-    /// PTX lines of the first of these beside the one that is shown, each with that of the other access or 0.
+    /// PTX lines of the next few of these places, each with the line of the other access or 0.
     pub further: Vec<[u32; 2]>,
 }
 
 impl Finding {
-    /// One that breaks a rule, of which nothing else is known yet.
+    /// A finding that names only its rule; the caller fills in the rest.
     pub(crate) fn new(rule: impl Into<Rule>) -> Finding {
         let rule = rule.into();
         Finding {
@@ -87,7 +87,7 @@ impl Finding {
         site::line(&self.site)
     }
 
-    /// What else has the same cause, as further lines.
+    /// Further lines: the other occurrences of the same cause.
     fn counts(&self) -> String {
         let mut text = String::new();
         if self.count > 1 {
@@ -128,7 +128,7 @@ impl Finding {
             }
             (None, None) => {}
         }
-        // Places in PTX are long, and have a line of their own.
+        // Places in PTX are long, so each has its own line.
         let at = |site: &Option<Site>| match site {
             Some(site) if site.ptx_line > 0 => format!("\nat {site}"),
             Some(site) => format!(", at {site}"),

@@ -1,4 +1,4 @@
-//! The rule that a finding breaks. What is said of each is in `rules`.
+//! The rule that a finding breaks. The texts are in `rules`.
 
 use core::fmt;
 
@@ -18,7 +18,7 @@ impl Rule {
         self.said().kind
     }
 
-    /// What is required, in one line.
+    /// The requirement, in one line.
     pub fn required(self) -> &'static str {
         self.said().required
     }
@@ -33,7 +33,7 @@ impl Rule {
         self.said().section
     }
 
-    /// What mends it, in one line.
+    /// The remedy, in one line.
     pub fn help(self) -> &'static str {
         self.said().help
     }

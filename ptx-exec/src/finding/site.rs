@@ -123,8 +123,8 @@ impl fmt::Display for Site {
     }
 }
 
-/// Two accesses of one place that conflict, and what ordered the first before the second: a happens-before path. Of an asynchronous
-/// copy, the second is the instruction that puts it in a group, or that it has arrived by.
+/// A happens-before path between two conflicting accesses of one place. For an asynchronous copy, the second is the instruction that
+/// puts it in a group, or that waits for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
     /// The access that came first.

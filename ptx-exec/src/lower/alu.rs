@@ -11,7 +11,7 @@ use crate::types::Ty;
 pub(super) struct Mods<'i> {
     pub(super) ctl: u32,
     pub(super) types: Vec<Ty>,
-    /// What is neither rounding, nor a flag, nor a type.
+    /// The other modifiers: neither a rounding, nor a flag, nor a type.
     pub(super) words: Vec<&'i str>,
     /// Whether a rounding was given.
     pub(super) rounded: bool,
@@ -121,7 +121,7 @@ impl<'a> Lower<'a, '_> {
             moves: match name.split('.').next() {
                 Some("prmt" | "shf" | "bfi") => 2,
                 Some("bfe" | "shr" | "shl" | "mov") => 1,
-                // What saturates does not only move bits.
+                // A saturating conversion does more than move bits.
                 Some("cvt") if !name.contains(['f', 'e']) && !name.contains("sat") => 1,
                 _ => 0,
             },
@@ -299,7 +299,7 @@ impl<'a> Lower<'a, '_> {
         if i.operands.len() != 4 {
             return self.uniform(i, f, ctl, ty, 2);
         }
-        // Of three operands: the third against the result of the first two.
+        // Three operands: the third against the result of the first two.
         let d = self.destination(&i.operands[0], class(ty))?;
         let operands = self.sources(i, &[ty; 3])?;
         let between = self.register(class(ty), ty.bits())?;

@@ -48,7 +48,7 @@ impl<'a> Lower<'a, '_> {
         let index = self.source(&i.operands[0], Ty::U32)?;
         let Operand::Name(name, None) = &i.operands[1] else { return Err(self.malformed(i, "a list of labels")) };
         let Some(Binding::Targets(targets)) = self.find(name) else {
-            return Err(self.error(ErrorKind::Name, "a list of labels stands nowhere before it").found(clip(name)));
+            return Err(self.error(ErrorKind::Name, "the list of labels is not declared before it").found(clip(name)));
         };
         let targets = targets.clone();
         let table = self.code.tables.len();
@@ -79,7 +79,7 @@ impl<'a> Lower<'a, '_> {
         };
         let index = self.functions.get(name).copied();
         if pointer.is_none() && index.is_none() {
-            return Err(Error::name(i.at, "a function is declared nowhere").found(clip(name)));
+            return Err(Error::name(i.at, "an undeclared function").found(clip(name)));
         };
         if pointer.is_none() && !rest.is_empty() {
             return Err(self.malformed(i, "results, the name of a function, and arguments"));

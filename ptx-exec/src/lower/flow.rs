@@ -24,7 +24,7 @@ struct Flow {
     order: Vec<u32>,
 }
 
-/// Of each such branch: its instruction, and the one where its ways meet again.
+/// Each such branch, with the instruction where its two paths meet again.
 pub(super) fn partings(code: &Draft) -> Vec<(u32, u32)> {
     let is_barrier = |i: usize| {
         let inst = &code.insts[i];
@@ -142,8 +142,8 @@ impl Flow {
         (self.meets, self.depth, self.order) = (meets, depth, postorder);
     }
 
-    /// Of each block: the distance from the end, plus one, of the nearest block among it and its post-dominators that has something; 0
-    /// where none has.
+    /// For each block, finds the nearest block with `has` among it and its post-dominators. Returns that block's distance from the end
+    /// plus one, or 0 without such a block.
     fn nearest(&self, has: &[bool]) -> Vec<u32> {
         let mut nearest = vec![0; has.len()];
         for b in self.order.iter().map(|b| *b as usize) {

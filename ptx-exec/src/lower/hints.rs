@@ -1,11 +1,11 @@
-//! What tells caches something: policies, prefetches, priorities. None of it changes a result, but for `discard`.
+//! Cache hints: policies, prefetches, priorities. Only `discard` changes a result.
 
 use super::{Lower, Result};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Base, Class, Inst, MemInfo, Op};
 use crate::types::{Space, Ty};
 
-/// What an access is told to evict, first choice and second.
+/// Eviction priorities of an access: primary and secondary.
 const PRIMARY: [&str; 4] = ["L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"];
 const SECONDARY: [&str; 2] = ["L2::evict_first", "L2::evict_unchanged"];
 /// Bytes that `discard` and `applypriority` take at once.
@@ -44,7 +44,7 @@ impl<'a> Lower<'a, '_> {
             }
             ("cvt", [property]) => self.source(property, Ty::B64)?,
             ("fractional" | "range" | "cvt", _) => {
-                return Err(self.malformed(i, "a register and what the policy is made of"));
+                return Err(self.malformed(i, "a register and the operands of the policy"));
             }
             _ => return Err(self.unsupported(i)),
         };

@@ -135,7 +135,7 @@ impl<'a> Lower<'a, '_> {
             _ => (1, 1, Ty::U32),
         };
         if rest.len() < least || rest.len() > most {
-            return Err(self.malformed(i, "an address and what the operation takes"));
+            return Err(self.malformed(i, "an address and the operands of the operation"));
         }
         if let Some(b) = rest.first() {
             inst.b = self.source(b, ty)?;
@@ -255,7 +255,8 @@ impl<'a> Lower<'a, '_> {
         let mut inst = Inst::new(Op::Bulk);
         let mut list = Vec::new();
         let mut operands = i.operands.iter();
-        let mut next = |l: &Self| operands.next().ok_or_else(|| l.malformed(i, "addresses, and what the copy takes"));
+        let mut next =
+            |l: &Self| operands.next().ok_or_else(|| l.malformed(i, "addresses, and the operands of the copy"));
         let stores = info.way == BulkWay::Store;
         let (mut near, mut far) = (None, None);
         if stores {
@@ -327,7 +328,7 @@ impl<'a> Lower<'a, '_> {
         let ty = Ty::parse(ty).filter(|ty| matches!(ty.bits(), 32 | 64) && ty.bits() * count <= 128);
         let ty = ty.ok_or_else(|| self.unsupported(i))?;
         let [to, from, told] = &i.operands[..] else {
-            return Err(self.malformed(i, "an address, what is stored, and the address of a barrier"));
+            return Err(self.malformed(i, "an address, the elements to store, and the address of an mbarrier"));
         };
         let mut info = StoreInfo { bytes: ty.bits() / 8, near64: [false; 2], near_offset: [0; 2] };
         let mut inst = Inst::new(Op::StAsync);

@@ -51,7 +51,7 @@ impl<'a> Lower<'a, '_> {
             Some(Binding::Targets(targets)) => {
                 let index = |target: &String| {
                     let known = self.functions.get(target.as_str()).copied();
-                    known.ok_or_else(|| Error::name(i.at, "a function is declared nowhere").found(clip(target)))
+                    known.ok_or_else(|| Error::name(i.at, "an undeclared function").found(clip(target)))
                 };
                 targets.iter().map(index).collect()
             }
@@ -64,7 +64,7 @@ impl<'a> Lower<'a, '_> {
                 Ok(self.addressed().into_iter().filter(fits).collect())
             }
             _ => Err(self
-                .error(ErrorKind::Name, "a prototype or a list of functions stands nowhere before it")
+                .error(ErrorKind::Name, "the prototype or list of functions is not declared before it")
                 .found(clip(name))),
         }
     }
@@ -87,7 +87,7 @@ impl<'a> Lower<'a, '_> {
         let done = format!("call{number}\0done");
         for index in self.targets(i, list)? {
             let f = &self.module.functions[index];
-            // What is being called already would have to be called anew: recursion. The trap says so when it happens.
+            // A function that is already being called would recurse. The trap reports it when it happens.
             if f.body.is_none() || self.calls.contains(&f.name) || self.calls.len() >= MAX_DEPTH {
                 continue;
             }

@@ -107,7 +107,7 @@ impl<'a> Lower<'a, '_> {
             || space == Space::Generic && matches!(named, Space::Global | Space::Const);
         if !fits || (is_store && matches!(named, Space::Const | Space::Param)) {
             return Err(self
-                .error(ErrorKind::Name, "the variable lies in another state space than the instruction's")
+                .error(ErrorKind::Name, "the variable is in a different state space from the instruction's")
                 .found(named.as_str())
                 .required(space.as_str()));
         }
@@ -269,7 +269,7 @@ impl<'a> Lower<'a, '_> {
             return Err(self.unsupported(i));
         }
         let mut registers = Vec::new();
-        // What discards its result is a reduction.
+        // An atomic that discards its result is a reduction.
         if !is_red && !is_sink(&i.operands[0]) {
             registers = self.sinks(self.elements(i, &i.operands[0], a.lanes)?, class(ty))?;
         }

@@ -29,9 +29,9 @@ use super::error::{Error, ErrorKind, Position};
 use super::parse::clip;
 use super::types::{Space, Ty};
 
-/// Instructions of an entry with all that it calls.
+/// Instructions of an entry with its callees.
 const MAX_CODE: usize = 4 << 20;
-/// Calls of an entry and of all that it calls: each is lowered anew.
+/// Calls of an entry and of its callees; each call is lowered separately.
 const MAX_CALLS: usize = 1 << 16;
 /// Registers of an entry before they share rows.
 const MAX_REGISTERS: usize = 16 << 20;
@@ -234,7 +234,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn too_long(&self) -> Error {
-        self.error(ErrorKind::Unsupported, "the entry is too long with all that it calls")
+        self.error(ErrorKind::Unsupported, "the entry is too long with its callees")
             .required(format!("at most {MAX_CODE} instructions, and {MAX_CALLS} calls"))
     }
 
@@ -323,7 +323,7 @@ impl<'a> Lower<'a, '_> {
                     let scope = self.scopes.last().copied().unwrap_or(0);
                     let here = self.code.insts.len() as u32;
                     if self.labels.insert((scope, (*name).to_owned()), here).is_some() {
-                        return Err(Error::name(*at, "a label stands twice in one scope").found(clip(name)));
+                        return Err(Error::name(*at, "a label is defined twice in one scope").found(clip(name)));
                     }
                 }
                 Statement::Reg { ty, lanes, name, count, at } => self.declare(*ty, *lanes, name, *count, *at)?,

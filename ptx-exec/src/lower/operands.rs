@@ -67,7 +67,7 @@ pub(crate) const SPECIAL: &[&str] = &[
     "%envreg2",
 ];
 
-/// Whether a special register has 64 bits; `None` where there is none of that number.
+/// Whether a special register has 64 bits; `None` for an unknown number.
 pub(crate) fn is_wide_special(number: u32) -> Option<bool> {
     SPECIAL.get(number as usize).map(|name| matches!(*name, "%clock64" | "%globaltimer" | "%gridid"))
 }
@@ -131,7 +131,7 @@ impl<'a> Lower<'a, '_> {
             None => {
                 let kind =
                     if name.starts_with('%') && component.is_some() { ErrorKind::Unsupported } else { ErrorKind::Name };
-                Err(self.error(kind, "a name that is declared nowhere").found(clip(&full)))
+                Err(self.error(kind, "an undeclared name").found(clip(&full)))
             }
         }
     }
@@ -165,7 +165,7 @@ impl<'a> Lower<'a, '_> {
     pub(super) fn predicate(&self, name: &str) -> Result<u32> {
         match self.meaning(name, None)? {
             Meaning::Register(r) if self.class_of(r) == Class::Pred => Ok(r),
-            _ => Err(self.error(ErrorKind::Name, "an operand is no predicate").found(clip(name))),
+            _ => Err(self.error(ErrorKind::Name, "an operand is not a predicate").found(clip(name))),
         }
     }
 
@@ -175,9 +175,11 @@ impl<'a> Lower<'a, '_> {
             Operand::Name(name, None) => Ok((self.predicate(name)?, false)),
             Operand::Not(inner) => match &**inner {
                 Operand::Name(name, None) => Ok((self.predicate(name)?, true)),
-                _ => Err(self.error(ErrorKind::Syntax, "an operand is no predicate")),
+                _ => Err(self.error(ErrorKind::Syntax, "an operand is not a predicate")),
             },
-            _ => Err(self.error(ErrorKind::Syntax, "an operand is no predicate").required("a register of type .pred")),
+            _ => {
+                Err(self.error(ErrorKind::Syntax, "an operand is not a predicate").required("a register of type .pred"))
+            }
         }
     }
 
@@ -194,9 +196,9 @@ impl<'a> Lower<'a, '_> {
                     .error(ErrorKind::Name, "a register does not fit the instruction's type")
                     .found(clip(name))
                     .required(class_text(class))),
-                _ => Err(self.error(ErrorKind::Syntax, "the destination is no register").found(clip(name))),
+                _ => Err(self.error(ErrorKind::Syntax, "the destination is not a register").found(clip(name))),
             },
-            _ => Err(self.error(ErrorKind::Syntax, "the destination is no register")),
+            _ => Err(self.error(ErrorKind::Syntax, "the destination is not a register")),
         }
     }
 
@@ -235,9 +237,9 @@ impl<'a> Lower<'a, '_> {
                     .found(clip(name))
                     .required("a register of 32 or 64 bits, not a predicate")),
                 Meaning::Register(r) if !self.constant_of.contains_key(&r) => Ok(r),
-                _ => Err(self.error(ErrorKind::Syntax, "the destination is no register").found(clip(name))),
+                _ => Err(self.error(ErrorKind::Syntax, "the destination is not a register").found(clip(name))),
             },
-            _ => Err(self.error(ErrorKind::Syntax, "the destination is no register")),
+            _ => Err(self.error(ErrorKind::Syntax, "the destination is not a register")),
         }
     }
 
@@ -269,7 +271,7 @@ impl<'a> Lower<'a, '_> {
                 }
                 Ty::F16 => self.constant(F16.from_f64(f64::from_bits(*bits), 0, false), Base::Zero, false),
                 Ty::Bf16 => self.constant(BF16.from_f64(f64::from_bits(*bits), 0, false), Base::Zero, false),
-                _ => Err(self.error(ErrorKind::Syntax, "a floating-point number where the type is none")),
+                _ => Err(self.error(ErrorKind::Syntax, "a floating-point number for an integer type")),
             },
             Operand::Name(name, component) => match self.meaning(name, *component)? {
                 Meaning::Register(r) => Ok(r),
@@ -311,10 +313,10 @@ impl<'a> Lower<'a, '_> {
         self.constant(value, base, wide)
     }
 
-    /// An address operand: its register, what is added to it, and the space of the variable that it names.
+    /// An address operand: its register, its offset, and the space of the variable that it names.
     pub(super) fn address(&mut self, operand: &Operand<'_>) -> Result<(u32, i64, Option<Place>)> {
         let Operand::Address(base, offset, more) = operand else {
-            return Err(self.error(ErrorKind::Syntax, "an operand is no address").required("[register + offset]"));
+            return Err(self.error(ErrorKind::Syntax, "an operand is not an address").required("[register + offset]"));
         };
         if !more.is_empty() {
             return Err(self.error(ErrorKind::Unsupported, "a tensor address is not run here"));
@@ -324,7 +326,9 @@ impl<'a> Lower<'a, '_> {
             Some(name) => match self.meaning(name, None)? {
                 Meaning::Register(r) if self.class_of(r) != Class::Pred => Ok((r, *offset, None)),
                 Meaning::Variable(place) => Ok((self.address_of(place, *offset, true, false)?, 0, Some(place))),
-                _ => Err(self.error(ErrorKind::Syntax, "an address is no register and no variable").found(clip(name))),
+                _ => Err(self
+                    .error(ErrorKind::Syntax, "an address is neither a register nor a variable")
+                    .found(clip(name))),
             },
         }
     }
@@ -355,18 +359,15 @@ impl<'a> Lower<'a, '_> {
     ) -> Result<u64> {
         let width = v.ty.bytes();
         if width > 8 || byte.is_none() && width < 4 {
-            return Err(Error::syntax(
-                v.at,
-                "an address does not fit the elements of the variable that it initialises",
-            )
-            .found(format!("{} in elements of {width} B", clip(name)))
-            .required("elements of 4 or 8 B, or a mask that names one byte of the address: 0xff(name)"));
+            return Err(Error::syntax(v.at, "an address does not fit the elements of its variable")
+                .found(format!("{} in elements of {width} B", clip(name)))
+                .required("elements of 4 or 8 B, or a mask that names one byte of the address: 0xff(name)"));
         }
         if let Some(function) = self.function_address(name) {
             return Ok(InitialAddress { at, bytes: width, of: 0, offset, byte }.value(function));
         }
         let Some(Binding::Variable(Place::Global(index, Space::Global | Space::Const))) = self.find(name) else {
-            let what = "an initialiser is the address of no variable of global memory, and of no function";
+            let what = "an initialiser is neither the address of a variable in global memory nor of a function";
             return Err(Error::unsupported(v.at, what).found(clip(name)));
         };
         into.addresses.push(InitialAddress { at, bytes: width, of: *index, offset, byte });

@@ -150,7 +150,7 @@ fn spans(code: &mut Draft, registers: usize) -> Spans {
             register_of[*n as usize] = r as u32;
         }
     }
-    // What is alive at the entry may be read before it is written: it has its row alone, so that its shadow stays its own.
+    // A register that is live at the entry may be read before it is written. It shares its row with no other, so its shadow stays valid.
     for (r, n) in number.iter().enumerate().filter(|(_, n)| **n != NONE) {
         if live_in[*n as usize / 64] >> (n % 64) & 1 != 0 {
             (spans.first[r], spans.last[r]) = (0, code.insts.len() as u32);
@@ -173,7 +173,7 @@ fn spans(code: &mut Draft, registers: usize) -> Spans {
     spans
 }
 
-/// What is alive at the start of each block.
+/// The live registers at the start of each block.
 fn alive(code: &Draft, starts: &[usize], block_of: &[u32], words: usize, gen_set: &[u64], kill: &[u64]) -> Vec<u64> {
     let blocks = starts.len();
     let last = |b: usize| starts.get(b + 1).copied().unwrap_or(code.insts.len()) - 1;
@@ -261,7 +261,7 @@ pub(in super::super) fn assign(code: &mut Draft, classes: &[Class], constants: &
     (code.rows, code.preds) = (kinds.len() as u32, preds);
     let mut insts = core::mem::take(&mut code.insts);
     let end = insts.len() as u32;
-    // What is alive at the entry, and what a lane whose access is refused does not write.
+    // Registers that are live at the entry, and destinations of accesses that may be refused.
     let mut unwritten: Vec<bool> = spans.first.iter().zip(&spans.last).map(|span| span == (&0, &end)).collect();
     for inst in &mut insts {
         let may_fail = matches!(inst.op, Op::Ld | Op::Atom);

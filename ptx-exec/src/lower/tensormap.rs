@@ -54,7 +54,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// What has an address, or nothing.
+    /// A fence of the tensormap proxy, with or without an address.
     fn map_fence(&mut self, i: &Instruction<'a>, op: MapOp) -> Result<()> {
         let (mut inst, mut info) = (Inst::new(Op::Map), MapInfo::new(op));
         if let Some(address) = i.operands.first() {

@@ -108,7 +108,7 @@ impl<'a> Lower<'a, '_> {
         let of_a = usize::from(a_registers == 0);
         let expected = if integers { 0 } else { 2 + if halves { 1 + of_a } else { 0 } };
         if numbers.len() != expected && !(numbers.is_empty() && rest.len() <= 1) {
-            return Err(self.malformed(i, "what A and B are multiplied by, and their majors"));
+            return Err(self.malformed(i, "the signs of A and B, and their majors"));
         }
         let number = |at: usize| numbers.get(at).copied();
         let transposed = |at: usize| halves && number(at) == Some(1);

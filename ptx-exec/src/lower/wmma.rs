@@ -177,7 +177,7 @@ impl<'a> Lower<'a, '_> {
             registers.push(register);
         }
         if write {
-            // What holds nothing new is written all the same: it is a copy.
+            // Registers that only repeat others are written too, as copies.
             return Ok(registers);
         }
         registers.truncate(of.used() as usize);
@@ -267,7 +267,7 @@ impl<'a> Lower<'a, '_> {
                 return Err(self.unsupported(i));
             }
         }
-        // Of halves the types of D and C alone may stand there.
+        // For f16 operands, the text may name the types of D and C alone.
         let words = match words[..] {
             [.., "f16", "f16", _] => return Err(self.unsupported(i)),
             [a, b, c, d, e, to, from] => vec![a, b, c, d, e, to, "f16", "f16", from],

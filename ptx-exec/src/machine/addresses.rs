@@ -1,10 +1,10 @@
-//! How the addresses of a warp's lanes lie to each other.
+//! Patterns in the addresses of a warp's lanes.
 
 use super::bulk::Pattern;
 use super::pages::Form;
 
-/// The form of lanes that follow each other; in the device's memory also that of lanes with other bytes between, as where half of each
-/// vector is stored, and of parts of the warp, one behind the other, as in tiles.
+/// The form of consecutive lanes. In global memory lanes may also have a stride (half of each vector), or come in consecutive groups
+/// (rows of a tile).
 #[inline(always)]
 pub(super) fn form(at: &[u64; 32], bytes: u32, pattern: Pattern, is_global: bool) -> Option<Form> {
     if pattern == Pattern::One || bytes > 16 || !at[0].is_multiple_of(4) {
@@ -44,16 +44,16 @@ fn are_near_and_apart(at: &[u64; 32], bytes: u32) -> bool {
     places.count_ones() == 32 && at.iter().fold(0, |far, address| far | (address ^ at[0])) >> unit >> 6 == 0
 }
 
-/// Of the first lane of each address, a multiple of the bytes of a lane, all lanes of a mask that have it; the result is those first
-/// lanes.
+/// Groups the lanes of a mask by address. Returns the first lane of each group; `groups` gets the lanes of that group. Addresses are
+/// multiples of `bytes`.
 #[inline(always)]
 pub(super) fn by_address(at: &[u64; 32], bytes: u32, mask: u32, groups: &mut [u32; 32]) -> u32 {
-    // Most often no two lanes have one: addresses ascend, or are 32 of some 64 places next to each other.
+    // Most often all addresses differ: they ascend, or are 32 of 64 consecutive places.
     if mask == u32::MAX && at[0] != at[1] && (ascend(at) || are_near_and_apart(at, bytes)) {
         *groups = core::array::from_fn(|l| 1 << l);
         return mask;
     }
-    // First lanes, by the lowest bits of what is mixed of their addresses; twice as many places as lanes.
+    // A hash table of first lanes, by address, with twice as many slots as lanes.
     *groups = [0; 32];
     let (mut places, mut firsts, mut left) = ([u8::MAX; 64], 0, mask);
     while left != 0 {

@@ -31,8 +31,8 @@ pub(super) fn wavefronts(op: SharedOp, bytes: u64, at: &[Option<u64>], sources: 
     at.chunks(together).map(|lanes| passes(op, bytes, lanes)).sum()
 }
 
-/// How many lanes are served together: as many as move 128 bytes, and twice as many for loads where every lane reads what lane
-/// `l ^ 1` reads, or every lane what lane `l ^ 2` reads. A lane that takes no part hinders nobody.
+/// How many lanes are served together: enough to move 128 bytes. A load serves twice as many if every lane `l` reads the address of
+/// lane `l ^ 1`, or every lane that of lane `l ^ 2`. Inactive lanes do not matter.
 fn lanes_together(op: SharedOp, bytes: u64, at: &[Option<u64>]) -> usize {
     let lanes = (PASS / bytes.max(1)).clamp(1, 32) as usize;
     let address = |lane: usize| at.get(lane).copied().flatten();

@@ -24,7 +24,7 @@ const TURN: u64 = 20_000;
 const SLICE: u64 = 1 << 20;
 /// Blocks with findings after which a launch ends.
 const ENOUGH: usize = 64;
-/// Bytes of the stack of a thread that runs blocks: what it calls takes 300 KB where the compiler does not optimise.
+/// Stack size of a thread that runs blocks. The calls take 300 KB in builds without optimisation.
 const STACK: usize = 4 << 20;
 /// Bytes of registers that blocks in turns may take.
 const RESIDENT: u64 = 1 << 30;
@@ -41,7 +41,7 @@ fn start(g: &Grid<'_>, number: u64, old: Option<Running>) -> Running {
     if let Some(races) = &mut races {
         races.forget();
     }
-    // What a block leaves in shared memory is not what it finds there.
+    // A block does not find the shared memory as it leaves it.
     refill(&mut shared, 0xcd, g.shared_bytes as usize);
     refill(&mut shared_written, 0, if g.checks.init { g.shared_bytes as usize } else { 0 });
     if let Some(start) = g.reserved {
@@ -111,7 +111,7 @@ fn group_turn(
     }
 }
 
-/// What a turn may still use.
+/// The instructions that a turn may still use.
 struct Turn<'p, 'b> {
     left: u64,
     purse: &'p mut Purse<'b>,
@@ -158,7 +158,7 @@ fn turn(g: &Grid<'_>, r: &mut Running, index: usize, fuel: u64, purse: &mut Purs
     fuel - turn.left
 }
 
-/// What each warp waits for, in words.
+/// The wait of each warp, in words.
 fn waiting(g: &Grid<'_>, r: &Running) -> String {
     let mut lines = Vec::new();
     for w in &r.warps {
@@ -253,7 +253,7 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64, purse: &mut P
     true
 }
 
-/// What is kept of a block.
+/// The results of a block.
 struct Ended {
     number: u64,
     is_whole: bool,
@@ -268,7 +268,7 @@ struct Ended {
 struct Shared {
     next: AtomicU64,
     budget: Budget,
-    /// Blocks after this one are not run, and where they were, do not count: so that it does not matter who was faster.
+    /// The last block that counts. Later blocks are skipped or ignored, so that results do not depend on the host's threads.
     last: AtomicU64,
     /// Blocks with findings.
     found: Mutex<BTreeSet<u64>>,
@@ -276,9 +276,9 @@ struct Shared {
     profile: Mutex<Vec<Count>>,
 }
 
-/// Keeps what a block did; the next may have its memory.
+/// Keeps the results of a block; the next block may reuse its memory.
 fn retire(g: &Grid<'_>, shared: &Shared, mut r: Running) -> Running {
-    // What is allowed is no reason to end.
+    // Allowed findings do not end the launch.
     let is_strict = g.allow.is_empty();
     let b = &mut r.block;
     let ended = Ended {
@@ -303,7 +303,7 @@ fn retire(g: &Grid<'_>, shared: &Shared, mut r: Running) -> Running {
     if is_strict && !ended.findings.is_empty() {
         let mut found = shared.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         found.insert(b.number);
-        // Where each block goes wrong, the first of them say all that there is to say.
+        // If every block has findings, the first blocks show all of them.
         if let Some(last) = found.iter().nth(ENOUGH - 1) {
             shared.last.fetch_min(*last, Relaxed);
         }
@@ -388,7 +388,7 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
         std::thread::scope(|scope| {
             let begin = || std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || worker(g, &shared));
             let begun = (0..workers).filter(|_| begin().is_ok()).count();
-            // Where the system has no thread left, this one does it.
+            // If the system has no thread left, this one runs the blocks.
             if begun == 0 {
                 worker(g, &shared);
             }
@@ -416,7 +416,7 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
         let mut races = races.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         outcome.paths.join(core::mem::take(&mut races.paths));
     }
-    // Where blocks stopped, the rest of the launch was not looked at.
+    // If a block stopped, the rest of the launch is unchecked.
     let is_whole = outcome.finished == g.clusters() * u64::from(g.ranks());
     if is_whole {
         outcome.allowed = all.take_allowed(g.code, g.allow).into_findings(g.code).0;

@@ -80,7 +80,7 @@ fn is_grouped(g: &Grid<'_>, bulk: u32) -> bool {
     info.grouped && info.way != BulkWay::Registers
 }
 
-/// Of two plain accesses: the barrier that is missing, by the distance of the two threads.
+/// The barrier that is missing between two plain accesses, by the distance of the two threads.
 fn order(g: &Grid<'_>, w: &Warp, first: &Access, then: &Access) -> Rule {
     let one_line = first.write && then.write && first.pc == then.pc;
     if first.warp == then.warp {

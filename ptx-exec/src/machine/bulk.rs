@@ -344,7 +344,7 @@ pub(super) unsafe fn load<const CHECKED: bool>(
     }
 }
 
-/// Lane by lane: what is wrong is found here.
+/// The slow path, lane by lane, which reports faults.
 ///
 /// # Safety
 /// The operands are those of the warp.
@@ -432,7 +432,7 @@ pub(super) unsafe fn store<const CHECKED: bool>(
     }
 }
 
-/// Lane by lane: what is wrong is found here.
+/// The slow path, lane by lane, which reports faults.
 ///
 /// # Safety
 /// The operands are those of the warp.

@@ -1,4 +1,4 @@
-//! Findings by their cause: the rule that is broken, and the lines. Whatever has one cause is one finding, with counts.
+//! Findings by cause: the rule and the lines. All occurrences of one cause are one finding, with counts.
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -11,7 +11,7 @@ use crate::allow::Allow;
 use crate::code::{Code, Op};
 use crate::{Finding, FindingKind, Rule, SourceLine, Who};
 
-/// Causes that a block keeps, and those that it keeps where the launch allows some.
+/// Causes that a block keeps, and causes that it keeps if the launch allows some.
 const MOST: usize = 256;
 const MOST_WITH_ALLOWED: usize = 4096;
 /// How often a block meets causes before it is stopped.
@@ -21,32 +21,32 @@ const MOST_PLACES: usize = 1024;
 /// Places of a cause that are named beside the first.
 const NAMED: usize = 16;
 
-/// Where an instruction stands, as far as causes go.
+/// The place of an instruction, for telling causes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Line {
     /// A file and a line of it.
     Source(u32, u32),
     /// An instruction, where there is no source.
     Ptx(u32),
-    /// Instructions that nothing synchronises in between, by the first of them, where there is no source.
+    /// Instructions without synchronisation between them, by the first of them, where there is no source.
     Stretch(u32),
     /// There is no other access, or it does not matter.
     None,
 }
 
-/// What findings of one cause have in common.
+/// The cause of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cause {
     rule: Rule,
     at: [Line; 2],
 }
 
-/// Where the instructions of an entry stand.
+/// The places of an entry's instructions.
 #[derive(Debug, Default)]
 pub(in super::super) struct Lines(OnceLock<Vec<(Line, Line)>>);
 
 impl Lines {
-    /// Of each instruction: itself, and the stretch that it is part of.
+    /// The line of each instruction, and its stretch.
     fn of(&self, code: &Code) -> &[(Line, Line)] {
         self.0.get_or_init(|| {
             let targets = targets(code);
@@ -71,7 +71,7 @@ fn targets(code: &Code) -> BTreeSet<u32> {
     branches.chain(code.tables.iter().flatten().copied()).collect()
 }
 
-/// Whether an instruction may order what stands before it and behind it.
+/// Whether an instruction may order accesses before and after it.
 fn synchronises(op: Op) -> bool {
     matches!(
         op,
@@ -111,13 +111,13 @@ fn user_line(code: &Code, pc: usize) -> Option<(u32, u32)> {
     last
 }
 
-/// A finding with what it stands for.
+/// A finding with its occurrences.
 #[derive(Debug)]
 struct Known {
     finding: Finding,
-    /// Its instructions, each with that of the other access.
+    /// Its instructions, each with the instruction of the other access.
     places: BTreeSet<[u32; 2]>,
-    /// Of uninitialised values, what brought them out of memory.
+    /// For uninitialised values, the instructions that read them from memory.
     origins: BTreeSet<u32>,
     /// Lanes, by block and warp.
     threads: BTreeMap<([u32; 3], u32), u32>,
@@ -127,17 +127,17 @@ struct Known {
 #[derive(Debug, Default)]
 pub(in super::super) struct Findings {
     all: BTreeMap<Cause, Known>,
-    /// How often causes were met that are not kept.
+    /// Number of occurrences whose cause was not kept.
     dropped: u64,
-    /// How often causes were met.
+    /// Number of occurrences.
     met: u64,
 }
 
-/// Where and by whom a rule is broken.
+/// A broken rule, with its place and its threads.
 pub(super) struct Broken {
     pub(super) rule: Rule,
     pub(super) pc: u32,
-    /// The instruction of the access that it is with.
+    /// The instruction of the other access.
     pub(super) other: Option<u32>,
     pub(super) block: [u32; 3],
     pub(super) warp: u32,
@@ -163,11 +163,11 @@ impl Broken {
         let [at, other] = [Some(self.pc), self.other].map(|pc| pc.and_then(|pc| lines.get(pc as usize)));
         let at = match (at, other, self.rule) {
             (None, ..) => [Line::None; 2],
-            // The cause is what read it, or is not waited for.
+            // The cause is the read that brought the value, or the product without a wait.
             (Some(_), Some((other, _)), Rule::Initialised | Rule::ProductRegisters) => [*other, Line::None],
-            // One fence serves all that a copy or product reads.
+            // One fence serves all bytes that a copy or product reads.
             (Some((_, at)), Some(_), Rule::ProxyFence | Rule::WriteBeforeAsync) => [*at, Line::None],
-            // Which of the two comes first is chance.
+            // The order of the two depends on the seed.
             (Some((_, at)), Some((_, other)), _) => [*at.min(other), *at.max(other)],
             (Some((at, _)), None, _) => [*at, Line::None],
         };
@@ -178,7 +178,7 @@ impl Broken {
 impl Findings {
     /// Keeps a finding, or counts it where its cause has one.
     pub(super) fn keep(&mut self, g: &Grid<'_>, broken: &Broken, make: impl FnOnce() -> Finding) {
-        // What is allowed is no reason to stop.
+        // Allowed findings do not stop the block.
         self.met += u64::from(g.allow.is_empty());
         let full = self.all.len() >= if g.allow.is_empty() { MOST } else { MOST_WITH_ALLOWED };
         let known = match self.all.entry(broken.cause(g)) {
@@ -209,7 +209,7 @@ impl Findings {
         }
     }
 
-    /// Whether causes were met so often that more of the same says nothing.
+    /// Whether there are so many occurrences that the block should stop.
     pub(super) fn is_enough(&self) -> bool {
         self.met > ENOUGH
     }
@@ -230,7 +230,7 @@ impl Findings {
         }
     }
 
-    /// No thread of these blocks breaks a rule any more.
+    /// Closes the counts: these blocks have ended.
     fn close(&mut self) {
         for Known { finding, threads, .. } in self.all.values_mut() {
             let blocks: BTreeSet<[u32; 3]> = threads.keys().map(|(block, _)| *block).collect();
@@ -240,7 +240,7 @@ impl Findings {
         }
     }
 
-    /// Takes the causes that a launch allows at each of their places, so that they hide no other.
+    /// Takes out the causes that a launch allows at each of their places, so that they do not hide other causes.
     pub(super) fn take_allowed(&mut self, code: &Code, rules: &[Allow]) -> Findings {
         let mut taken = Findings::default();
         if rules.is_empty() {
@@ -255,7 +255,7 @@ impl Findings {
         taken
     }
 
-    /// The findings of a launch, and how often causes were met that are not among them.
+    /// The findings of a launch, and the number of occurrences without a finding.
     pub(super) fn into_findings(mut self, code: &Code) -> (Vec<Finding>, u64) {
         self.close();
         self.one_direction(code);
@@ -275,7 +275,8 @@ impl Findings {
         (finished.collect(), self.dropped)
     }
 
-    /// Of two lines one finding: who does not wait for a copy comes before or behind it by chance, and a wait mends both.
+    /// Joins the two directions of a race between two lines. An access without a wait comes before or after the copy by chance, and one
+    /// wait mends both.
     fn one_direction(&mut self, code: &Code) {
         let waits = [Rule::CopyCommit, Rule::CopyWait, Rule::CopyArrival, Rule::BulkWait, Rule::ProductWait];
         let by_chance = |rule: Rule| {
@@ -294,8 +295,8 @@ impl Findings {
         self.before_async(code);
     }
 
-    /// What is read before a barrier orders it lacks a fence too, and may be read before it is written. Which of two that nothing
-    /// orders is meant to be the first, the text says.
+    /// Joins findings of one unordered asynchronous read. Such a read lacks a barrier and a fence, and may come before or after the
+    /// write. The order in the text decides which of the two is meant to be first.
     fn before_async(&mut self, code: &Code) {
         let all: Vec<Cause> = self.all.keys().filter(|cause| cause.rule == Rule::WriteBeforeAsync).copied().collect();
         for cause in all {
@@ -317,7 +318,7 @@ impl Findings {
         }
     }
 
-    /// Makes one cause of two.
+    /// Joins two causes.
     fn absorb(&mut self, cause: &Cause, other: &Cause) {
         if let Some(more) = self.all.remove(other)
             && let Some(known) = self.all.get_mut(cause)
@@ -332,12 +333,12 @@ impl Findings {
         of.flat_map(|(_, known)| known.places.iter().flatten().copied()).collect()
     }
 
-    /// Drops what follows from another finding, and is mended with it.
+    /// Drops findings that follow from another finding and are mended with it.
     fn without_echoes(&mut self, code: &Code) {
         let racing = self.instructions(|cause| cause.rule.kind() == FindingKind::Race);
         let products = self.instructions(|cause| cause.rule == Rule::ProductRegisters);
         let uninitialised = self.all.keys().any(|cause| cause.rule == Rule::MbarrierInit);
-        // A copy or an arrival that was not made is waited for in vain.
+        // A wait for a refused copy or arrival never ends.
         let not_made = self.instructions(|cause| {
             use FindingKind::{BarrierMisuse, Misaligned, OutOfBounds, TensorMap};
             matches!(cause.rule.kind(), BarrierMisuse | Misaligned | OutOfBounds | TensorMap)
@@ -349,11 +350,11 @@ impl Findings {
         let in_vain = not_made.iter().any(is_told);
         let follows = |cause: &Cause, known: &Known| match cause.rule {
             Rule::PeerEnd | Rule::CopyEnd => known.places.iter().any(|[pc, _]| racing.contains(pc)),
-            // A wait for what is no barrier does not wait.
+            // A wait on an uninitialised `mbarrier` does not wait.
             Rule::CopyArrival | Rule::UseBeforeOverwrite => uninitialised,
             Rule::ProductEnd => known.places.iter().any(|[pc, _]| racing.contains(pc) || products.contains(pc)),
             Rule::Arrival | Rule::End => in_vain,
-            // What another thread may not have written yet.
+            // The other thread of a race may not have written the value yet.
             Rule::Initialised => !known.origins.is_empty() && known.origins.is_subset(&racing),
             _ => false,
         };

@@ -240,7 +240,7 @@ fn mma(g: &Grid<'_>, w: &mut Warp, inst: &Inst, mask: u32) {
         }
         return;
     }
-    // Of each lane, where an undefined operand of it comes from.
+    // For each lane, the origin of its first undefined operand.
     let bad = |w: &Warp, n: usize, keep: &dyn Fn(usize) -> bool| -> [Option<u32>; 32] {
         let mut bad = [None; 32];
         for (_, r) in lists[n].iter().enumerate().filter(|(i, _)| keep(*i)) {

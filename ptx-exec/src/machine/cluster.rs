@@ -25,7 +25,7 @@ pub(super) struct ClusterBarrier {
     /// Phases that are over.
     phase: u64,
     arrived: u32,
-    /// What was published in this phase, and in the last.
+    /// The knowledge published in this phase, and in the last.
     arriving: Far,
     done: Far,
 }
@@ -71,13 +71,13 @@ pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32
     Next::On
 }
 
-/// Ends the phase of the cluster's barrier when all have arrived who have not exited.
+/// Ends the phase of the cluster's barrier when all threads have arrived or exited.
 pub(super) fn open(g: &Grid<'_>, r: &mut Running) {
     let barrier = &mut r.block.flying.cluster;
     if barrier.arrived == 0 {
         return;
     }
-    // Who has arrived and exited is still counted among those who arrived.
+    // `arrived` still counts threads that have arrived and then exited.
     let phase = barrier.phase;
     let missing = r.warps.iter().any(|w| w.live != 0 && w.flying.arrived != Some(phase));
     if missing {
@@ -148,7 +148,7 @@ pub(super) fn registers(g: &Grid<'_>) -> u32 {
     g.code.maxnreg.unwrap_or(share).min(MOST) / 8 * 8
 }
 
-/// `setmaxnreg`: what a warp gives back, others of its block may take.
+/// `setmaxnreg`: other warps of the block may take the registers that a warp gives back.
 pub(super) fn set_registers(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) -> Next {
     let (wanted, up) = (inst.x >> 1, inst.x & 1 != 0);
     let has = w.flying.registers;
@@ -177,7 +177,7 @@ pub(super) fn has_registers(g: &Grid<'_>, b: &Block, w: &Warp, group: &Group) ->
     wanted.saturating_sub(w.flying.registers) * 32 <= b.flying.registers[w.rank as usize]
 }
 
-/// What a group waits for, in words.
+/// The wait of a group, in words.
 pub(super) fn waiting(g: &Grid<'_>, r: &Running, w: &Warp, group: &Group) -> String {
     let at = report::site(g.code, group.pc);
     if g.code.insts[group.pc as usize].op == Op::SetMaxRegisters {
@@ -197,7 +197,7 @@ pub(super) fn waiting(g: &Grid<'_>, r: &Running, w: &Warp, group: &Group) -> Str
     format!("at the cluster's barrier for {}, {at}", missing.join(", "))
 }
 
-/// A block has ended: what its peers did to its shared memory has to be over, and known to it.
+/// A block has ended: accesses of its peers to its shared memory must be complete, and ordered before its end.
 pub(super) fn left_alone(g: &Grid<'_>, r: &mut Running, rank: u32) {
     if g.ranks() == 1 {
         return;
@@ -206,7 +206,7 @@ pub(super) fn left_alone(g: &Grid<'_>, r: &mut Running, rank: u32) {
     let start = u64::from(rank) * g.shared_stride;
     let clocks: Vec<&order::WarpClock> = r.warps.iter().filter(|w| w.rank == rank).map(|w| &w.clock).collect();
     let Some(races) = r.block.races.as_deref_mut() else { return };
-    // Each text ends in an exit: it stands for those of all warps.
+    // The last instruction is an exit, and stands for the exits of all warps.
     let end = g.code.insts.len() as u32 - 1;
     let mut paths = Paths::default();
     let mut found: Vec<(u64, word::Access)> = Vec::new();

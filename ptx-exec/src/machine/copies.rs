@@ -1,4 +1,4 @@
-//! `cp.async`: a copy is issued, and arrives as late as PTX lets it: when its thread waits for its group, or exits.
+//! `cp.async`. A copy arrives as late as PTX allows: when its thread waits for its group, or exits.
 
 use super::access::{Place, addresses, locate, read, write};
 use super::order::WarpClock;
@@ -63,22 +63,21 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
     w.copies.push_back(copy);
 }
 
-/// Whether what the block's copies have still to bring fits its shared memory: else two of them write the same bytes, in any order. A
-/// loop that waits for none ends here.
+/// Whether the copies in flight fit the block's shared memory. If not, two copies write the same bytes in any order. This ends a loop
+/// that never waits.
 fn has_room(g: &Grid<'_>, b: &mut Block, w: &Warp, copy: &Copy) -> bool {
     let all = &mut b.flying.copying[w.rank as usize];
     *all += copy.all_bytes();
     if *all <= g.shared_stride {
         return true;
     }
-    let detail =
-        format!("{all} B are to be copied into {} B of shared memory, and nobody waits for them", g.shared_stride);
+    let detail = format!("copies of {all} B are in flight to {} B of shared memory, without a wait", g.shared_stride);
     report::simple(g, b, w, Rule::CopyRoom, copy.pc, copy.mask, detail);
     b.stopped = true;
     false
 }
 
-/// Lane by lane: what is wrong is found here.
+/// The slow path, lane by lane, which reports faults.
 fn each(
     g: &Grid<'_>,
     b: &mut Block,
@@ -114,7 +113,7 @@ fn each(
     }
 }
 
-/// Whether a lane may copy `wanted` bytes of `n`: the address has to fit the copy, whatever part of it is read.
+/// Whether a lane may copy `wanted` bytes of `n`. The address must fit all `n` bytes.
 #[inline(always)]
 fn readable(g: &Grid<'_>, w: &mut Warp, source: u64, lane: u32, n: u64, wanted: u64) -> Result<(), FindingKind> {
     if source & (n - 1) != 0 {
@@ -143,7 +142,7 @@ pub(super) fn commit(b: &mut Block, w: &mut Warp, pc: u32, mask: u32) {
     }
 }
 
-/// What a copy of the warp lacks from now on, for those who look for races.
+/// Notes for the race check which wait or commit a copy still lacks.
 fn lacks(b: &mut Block, clock: &WarpClock, copy: u32, rule: Rule) {
     if clock.on {
         b.flying.lacks.insert((clock.id, copy), rule);
@@ -157,14 +156,14 @@ pub(super) fn track(b: &mut Block, w: &Warp, mask: u32) {
     }
 }
 
-/// For the paths: a copy is in a group, or has arrived, by an instruction.
+/// Notes for the happens-before paths that an instruction commits a copy or waits for it.
 fn note(b: &mut Block, on: bool, copy: u32, pc: u32) {
     if let Some(races) = b.races.as_deref_mut().filter(|_| on) {
         races.paths.note_copy(copy, pc);
     }
 }
 
-/// All but the last `n` groups of each lane arrive; all that was issued for `NONE`.
+/// All but the last `n` groups of each lane arrive; with `NONE`, all copies do.
 pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, n: u32, mask: u32) {
     let committed = w.committed;
     w.flying.waited |= arrive(g, b, w, pc, mask, &Learns::Thread, |copy, l| {
@@ -172,12 +171,12 @@ pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, n: u32, m
     });
 }
 
-/// The first `issued` copies arrive, of which those learn who learn of a lane's row; `first` is the number of lane 0's.
+/// The first `issued` copies arrive. Threads that know a lane's row of asynchronous operations learn of them. `first` is lane 0's row.
 pub(super) fn tell(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, issued: u64, first: u32) {
     arrive(g, b, w, pc, mask, &Learns::Rows(first), |copy, _| copy.number < issued);
 }
 
-/// Lanes exit: what they have issued arrives some time.
+/// Lanes exit: their copies arrive at some time.
 pub(super) fn finish(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32) {
     if !w.flying.tracked.is_empty() {
         tracked::exit(g, b, w, mask);
@@ -203,16 +202,16 @@ unsafe fn few_to(to: &mut [u8], from: *const u8) {
     }
 }
 
-/// Who learns that copies have arrived.
+/// The threads that learn that copies have arrived.
 enum Learns {
-    /// Their threads have exited without a wait.
+    /// None: the threads of the copies have exited without a wait.
     Nobody,
     Thread,
-    /// Those who know of the lane's row of asynchronous operations, whose numbers begin with this one.
+    /// Threads that know the lane's row of asynchronous operations; the number is lane 0's row.
     Rows(u32),
 }
 
-/// Copies that are due arrive; the result is the lanes of which one did.
+/// Copies that are due arrive. Returns the lanes with at least one.
 fn arrive(
     g: &Grid<'_>,
     b: &mut Block,

@@ -1,4 +1,4 @@
-//! Uninitialised memory: which bytes of it, what loads bring of it into registers, and what stores leave.
+//! Uninitialised memory: its bytes, and how loads and stores move them to and from registers.
 
 use super::Grid;
 use super::access::{Place, locate};

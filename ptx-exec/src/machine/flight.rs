@@ -1,7 +1,7 @@
-//! Asynchronous work: what was issued and has not happened yet, and when it happens.
+//! Asynchronous work in flight, and the moment when it happens.
 //!
-//! A seed decides: as late as the rules allow, at once, or at any moment. What is late happens when everybody waits, when a wait
-//! asks for it, or after some turns, so that a loop that only looks ends too.
+//! The seed decides: as late as the rules allow, at once, or at any moment. Late work happens when all warps wait, when a wait needs it,
+//! or after some turns, so that a polling loop ends too.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,38 +27,38 @@ pub(super) enum Moment {
     Any,
 }
 
-/// Turns of each warp after which late work happens, whoever waits.
+/// Turns of each warp after which late work happens even without a wait.
 const PATIENCE: u64 = 16;
-/// Bulk copies and asynchronous stores of a cluster that are late at once: of more, the oldest happens. It may at any moment, so that
-/// nothing is said of a loop that issues without an end, and memory stays what it is.
+/// The most bulk copies and asynchronous stores that a cluster keeps in flight. Beyond that, the oldest happens, as it may at any
+/// moment. This bounds the memory of an endless loop.
 const MOST_FLIGHTS: usize = 4096;
-/// Times that all who wait try again before they are said to wait for ever.
+/// Times that all waiting groups try again before a deadlock is reported.
 const TRIES: u32 = 64;
-/// The same where another block may end the wait.
+/// The same if another block may end the wait.
 const TRIES_FOR_BLOCKS: u32 = 1 << 20;
 
-/// What flies in a cluster.
+/// The asynchronous work in flight in a cluster.
 pub(super) struct Flying {
     pub(super) moment: Moment,
     pub(super) random: Random,
     pub(super) mbarriers: BTreeMap<u64, Mbarrier>,
     pub(super) flights: VecDeque<Flight>,
-    /// Bytes that copies by `cp.async` have still to bring, of each block.
+    /// Bytes of `cp.async` in flight, by block.
     pub(super) copying: Vec<u64>,
     /// Arrivals that wait for copies of all warps.
     pub(super) tracked: usize,
-    /// What copies by `cp.async` lack, by warp and instruction, where races are looked for.
+    /// The wait or commit that `cp.async` copies lack, by warp and instruction, for the race check.
     pub(super) lacks: BTreeMap<(u32, u32), Rule>,
     pub(super) columns: Cache,
     pub(super) cluster: ClusterBarrier,
     /// Blocks whose threads have all exited.
     pub(super) gone: Vec<bool>,
-    /// Registers that warps have given back, of each block.
+    /// Registers that warps have given back, by block.
     pub(super) registers: Vec<u32>,
-    /// Whatever may end a wait counts.
+    /// Number of events that may end a wait.
     pub(super) progress: u64,
     pub(super) turns: u64,
-    /// Of the first cluster, where a profile is asked for: turns of its warps, and what was under way when.
+    /// For the profile, in the first cluster: turns of its warps, and the work in flight by turn.
     watched: u64,
     pub(super) stages: Option<Vec<Stages>>,
     tried: (u64, u32),
@@ -88,15 +88,15 @@ impl Flying {
     }
 }
 
-/// What flies for a warp.
+/// The asynchronous work of a warp.
 #[derive(Default)]
 pub(super) struct WarpFlying {
-    /// Its next wait ends without what it waits for, as one does whose time is up.
+    /// Whether its next wait times out.
     pub(super) expired: bool,
     /// Bulk groups that each lane has committed, and the rows of its reads and writes.
     pub(super) committed: [u32; 32],
     pub(super) actors: FxHashMap<u32, [u32; 2]>,
-    /// The last copy of each lane that is of a group, and the epoch at which it is over.
+    /// The last grouped copy of each lane, and the epoch at which it is over.
     pub(super) grouped: [(u32, u32); 32],
     pub(super) wgmma: Queue,
     /// Copies by `cp.async` that it has issued, lanes that have waited for theirs, and arrivals that wait for some.
@@ -118,7 +118,7 @@ impl WarpFlying {
     }
 }
 
-/// Before a warp's turn: what it waits for may be there.
+/// Before a warp's turn: its waits may be over.
 pub(super) fn wake(g: &Grid<'_>, r: &mut Running, index: usize) {
     for i in 0..r.warps[index].groups.len() {
         let (b, w) = (&r.block, &mut r.warps[index]);
@@ -156,7 +156,7 @@ pub(super) fn after_turn(g: &Grid<'_>, r: &mut Running) {
     }
 }
 
-/// After a turn: what is under way now, where a profile is asked for.
+/// After a turn: notes the work in flight, for the profile.
 pub(super) fn watch(r: &mut Running) {
     let flying = &mut r.block.flying;
     let Some(stages) = &mut flying.stages else { return };
@@ -169,7 +169,7 @@ pub(super) fn watch(r: &mut Running) {
     flying.watched += 1;
 }
 
-/// One flight goes on to its end; whether it was there to end.
+/// Completes one flight. Returns whether it exists.
 pub(super) fn happen(g: &Grid<'_>, b: &mut Block, index: usize) -> bool {
     let Some(flight) = b.flying.flights.remove(index) else { return false };
     tma_move::run(g, b, flight);
@@ -177,7 +177,7 @@ pub(super) fn happen(g: &Grid<'_>, b: &mut Block, index: usize) -> bool {
     true
 }
 
-/// Nobody can go on: something that flies happens, or the time of those who wait is up. `false` where there is neither.
+/// No warp can continue: completes work in flight, or times out the waits. Returns `false` if there is neither.
 pub(super) fn stir(g: &Grid<'_>, r: &mut Running) -> bool {
     let (n, tracked) = (r.block.flying.flights.len(), r.block.flying.tracked);
     if n + tracked > 0 {
@@ -206,7 +206,7 @@ pub(super) fn stir(g: &Grid<'_>, r: &mut Running) -> bool {
     any
 }
 
-/// All threads of a block have exited: what it was part of has to be over.
+/// All threads of a block have exited: asynchronous work on its shared memory must be over.
 pub(super) fn block_ended(g: &Grid<'_>, r: &mut Running, rank: u32) {
     r.block.flying.gone[rank as usize] = true;
     r.block.flying.progress += 1;

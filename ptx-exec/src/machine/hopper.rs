@@ -85,7 +85,7 @@ pub(super) fn block_exit(g: &Grid<'_>, r: &mut Running, index: usize) {
     }
 }
 
-/// What lanes wait for, in words.
+/// The wait of lanes, in words.
 pub(super) fn waiting(g: &Grid<'_>, r: &Running, w: &Warp, group: &Group) -> String {
     if group.wait == Wait::Mbarrier {
         let at = super::report::site(g.code, group.pc);

@@ -22,7 +22,7 @@ const MOST: i64 = (1 << 20) - 1;
 pub(super) struct Mbarrier {
     pub(super) expected: u32,
     pub(super) pending: u32,
-    /// Arrivals of this phase that copies bring besides those that are expected.
+    /// Arrivals of copies in this phase beyond the expected count.
     added: u32,
     /// Bytes that are expected and have not come.
     pub(super) tx: i64,
@@ -32,7 +32,7 @@ pub(super) struct Mbarrier {
     pub(super) init_pc: u32,
     init_by: (usize, u32, u32, u32),
     pub(super) actor: u32,
-    /// What was published by those who arrived in this phase, and before.
+    /// The knowledge published by arrivals in this phase, and in earlier phases.
     arriving: Far,
     pub(super) done: Far,
     /// Whether bytes came in this phase, and the last phase in which some did.
@@ -40,9 +40,9 @@ pub(super) struct Mbarrier {
     last_tx: Option<u64>,
     /// The last copy whose bytes came.
     last_copy: Option<u32>,
-    /// Phases that somebody has seen to be over.
+    /// Number of phases that a thread has seen end.
     pub(super) seen: u64,
-    /// Who has arrived, and where: warp, instruction.
+    /// The arrivals: warp, instruction.
     pub(super) arrivers: Vec<(usize, u32)>,
 }
 
@@ -188,7 +188,7 @@ fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32,
         if i64::from(m.pending) > MOST {
             wrong = Some((Rule::MbarrierCount, format!("{} arrivals are missing, at most {MOST} may be", m.pending)));
         }
-        // Of copies that it has waited for, a thread tells as of all else that it did.
+        // If the thread has waited for its copies, its arrival publishes them as its other accesses.
         if w.clock.on && w.flying.waited >> l & 1 != 0 {
             w.flying.waited &= !(1 << l);
             m.arriving.join(&w.clock.publish_far(&w.clock.publish()));

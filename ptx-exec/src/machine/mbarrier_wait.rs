@@ -1,4 +1,4 @@
-//! Waits for barriers in shared memory, and who waits for whom.
+//! Waits on `mbarrier`s, and which threads wait for which.
 
 use super::access::{Place, locate};
 use super::block::Running;
@@ -107,7 +107,7 @@ fn each(g: &Grid<'_>, w: &mut Warp, inst: &Inst, info: &MbarrierInfo, mask: u32)
     all
 }
 
-/// What lanes wait for, in words, and who has come to it before.
+/// The wait of lanes, in words, with earlier arrivals.
 pub(super) fn waiting(g: &Grid<'_>, r: &Running, number: usize, group: &Group) -> String {
     let inst = g.code.insts[group.pc as usize];
     let info = g.code.asyncs.mbarriers[inst.x as usize];

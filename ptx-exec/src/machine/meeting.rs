@@ -236,7 +236,7 @@ pub(super) unsafe fn undefined(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue:
     }
 }
 
-/// Lanes whose source is none of those that execute the instruction; the first of them, and its source.
+/// Lanes whose source lane does not execute the instruction; the first of them, and its source.
 ///
 /// # Safety
 /// The operands are those of the warp.

@@ -1,8 +1,12 @@
 //! `mma.sync`: fragments become matrices, matrices are multiplied, the result becomes fragments.
 //!
-//! Which lane holds what follows the figures of PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions": with e elements in
-//! a register, register r of A holds row lane/4 + 8 (r%2) and columns e (lane%4) + 4 e (r/2) on; of B it holds column lane/4 and rows
-//! e (lane%4) + 4 e r on; of C and D, columns 2 (lane%4) on of row lane/4, and of the row 8 below.
+//! Fragments follow the figures of PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions". With e elements in a register r:
+//!
+//! | matrix | rows | columns |
+//! |---|---|---|
+//! | A | lane/4 + 8 (r%2) | e elements from e (lane%4) + 4 e (r/2) |
+//! | B | e elements from e (lane%4) + 4 e r | lane/4 |
+//! | C, D | lane/4, and 8 below | 2 elements from 2 (lane%4) |
 
 use super::tensor::{Product, Registers};
 use super::vector::{Rows, store};

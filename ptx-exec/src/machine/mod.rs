@@ -83,20 +83,20 @@ pub(super) const RESERVED: u64 = 1024;
 /// Bytes of either window.
 pub(super) const WINDOW: u64 = 1 << 24;
 
-/// What is looked for.
+/// The enabled checks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Checks {
     /// Elements of tensors, not only allocations.
     pub(super) bounds: bool,
-    /// Reads of what nobody wrote.
+    /// Reads of uninitialised memory.
     pub(super) init: bool,
-    /// Accesses that nothing orders.
+    /// Data races.
     pub(super) races: bool,
-    /// By what the others are ordered.
+    /// Happens-before paths between conflicting accesses.
     pub(super) paths: bool,
-    /// What instructions do is counted.
+    /// Counts for each instruction.
     pub(super) profile: bool,
-    /// Accesses while the kernel before may still run.
+    /// Accesses while the previous kernel may still run.
     pub(super) early: bool,
 }
 
@@ -106,7 +106,7 @@ pub(super) struct SharedPlace {
     pub(super) name: String,
     pub(super) start: u64,
     pub(super) bytes: u64,
-    /// The block of the cluster whose it is.
+    /// Its block in the cluster.
     pub(super) rank: u32,
 }
 
@@ -198,23 +198,23 @@ impl Grid<'_> {
     }
 }
 
-/// The row of the kernel before it in the stream: over for a warp that has executed `griddepcontrol.wait`, and for those to which such a
-/// warp tells.
+/// The row of the previous kernel in the stream. It is over for a warp that has executed `griddepcontrol.wait`, and for warps that
+/// synchronise with such a warp.
 pub(super) const BEFORE: u32 = 0;
 
-/// What came of a launch.
+/// The results of a launch.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) findings: Vec<Finding>,
-    /// Those that the launch allows.
+    /// Findings that the launch allows.
     pub(super) allowed: Vec<Finding>,
-    /// How often causes were met that are not among them.
+    /// Number of occurrences without a finding.
     pub(super) dropped: u64,
     pub(super) paths: paths::Paths,
-    /// Of each instruction, where it is asked for.
+    /// Counts of each instruction, on request.
     pub(super) profile: Vec<profile::Count>,
     pub(super) stages: Vec<crate::Stages>,
-    /// What the kernel printed.
+    /// Output of `printf`.
     pub(super) printed: String,
     /// Blocks that ran to their end.
     pub(super) finished: u64,

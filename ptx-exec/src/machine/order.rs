@@ -1,8 +1,8 @@
-//! Clocks: what a warp knows of the others, and how barriers, fences and strong accesses tell.
+//! Clocks: the knowledge of a warp about other warps, and how barriers, fences and strong accesses pass it on.
 //!
 //! Barriers of the block join the clocks of the warps that meet; `bar.warp.sync` orders lanes of a warp; releases and acquires are in
-//! `release`. What threads of one warp learn from another block, all lanes of the warp know: the one thing that this is too generous
-//! in.
+//! `release`. If a thread learns from another block, all lanes of its warp know it. This is the only place where the model is too
+//! generous.
 
 use rustc_hash::FxHashMap;
 
@@ -13,14 +13,14 @@ use super::release::{Fences, Flags};
 use super::warp::{Block, Warp};
 use super::word::ACTOR;
 
-/// What a warp knows of the others: the last epoch of each that happened before.
+/// The knowledge of a warp about others: the last epoch of each that happened before.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Clock {
     near: Vec<u32>,
     far: FxHashMap<u32, u32>,
-    /// Of warps that not all lanes told of: the last epoch of each lane.
+    /// For warps with only some lanes known: the last epoch of each lane.
     parts: Parts,
-    /// What the asynchronous proxy may see of it.
+    /// The part that is visible to the asynchronous proxy.
     pub(super) proxy: Proxy,
     /// Blocks of its cluster that are known to have begun.
     pub(super) begun: u32,
@@ -74,7 +74,7 @@ impl Clock {
         self.begun |= other.begun;
     }
 
-    /// What was published, as a clock.
+    /// Published knowledge as a clock.
     pub(super) fn of(far: &Far) -> Clock {
         Clock { far: far.of.clone(), parts: far.parts.clone(), ..Clock::default() }
     }
@@ -98,7 +98,7 @@ impl Clock {
     }
 }
 
-/// What a barrier of the block has collected of those who meet there.
+/// The knowledge that a barrier of the block collects from arriving warps.
 #[derive(Debug, Default)]
 pub(super) struct Met {
     clock: Clock,
@@ -108,7 +108,7 @@ pub(super) struct Met {
 /// The clock of a warp.
 pub(super) struct WarpClock {
     pub(super) on: bool,
-    /// Of the grid: 32 a block.
+    /// Its index in the grid, counting 32 warps a block.
     pub(super) id: u32,
     /// Blocks of a cluster.
     pub(super) cluster: u32,
@@ -125,7 +125,7 @@ pub(super) struct WarpClock {
     /// Whether lanes have touched barriers in shared memory since.
     touched: bool,
     pub(super) fences: Fences,
-    /// Where it learnt what it knows, if that is asked for.
+    /// The instructions where it learnt each fact, for happens-before paths.
     pub(super) lessons: Option<Lessons>,
 }
 
@@ -135,7 +135,7 @@ impl WarpClock {
         WarpClock::of(g.checks.races, id, g.cluster.iter().product(), members, g.checks.paths)
     }
 
-    /// One that knows nothing.
+    /// A clock without knowledge.
     pub(super) fn of(on: bool, id: u32, cluster: u32, members: u32, paths: bool) -> WarpClock {
         let near = if on { vec![0; 32] } else { Vec::new() };
         WarpClock {
@@ -154,7 +154,7 @@ impl WarpClock {
         }
     }
 
-    /// Up to which epoch what each warp of its block did happened before what it does now; of itself, what all of its lanes did.
+    /// For each warp of its block, the epoch up to which its accesses happened before now. For this warp itself, accesses of all lanes.
     #[inline(always)]
     pub(super) fn known(&self) -> Option<[u32; 32]> {
         let mut known: [u32; 32] = self.seen.near.get(..32)?.try_into().ok()?;
@@ -162,7 +162,7 @@ impl WarpClock {
         Some(known)
     }
 
-    /// Whether what lanes of a warp did at an epoch happened before what each of these lanes does now.
+    /// Whether accesses of a warp's `lanes` at an epoch happened before accesses of each lane in `mine` now.
     #[inline(always)]
     pub(super) fn knows(&self, warp: u32, lanes: u32, epoch: u32, mine: u32) -> bool {
         if warp == self.id {
@@ -182,7 +182,7 @@ impl WarpClock {
         Self::each_knows(&self.after, lanes, epoch, mine)
     }
 
-    /// Whether what lanes of this warp did to barriers in shared memory came before what each of these lanes does now.
+    /// Whether `mbarrier` operations of this warp's `lanes` came before accesses of each lane in `mine` now.
     pub(super) fn have_met(&self, lanes: u32, epoch: u32, mine: u32) -> bool {
         !self.met.is_empty() && Self::each_knows(&self.met, lanes, epoch, mine)
     }
@@ -203,7 +203,7 @@ impl WarpClock {
         true
     }
 
-    /// At `pc` it learns what a clock knows.
+    /// Notes that it learns a clock's knowledge at `pc`.
     pub(super) fn remember(&mut self, clock: &Clock, pc: u32) {
         let Some(lessons) = &mut self.lessons else { return };
         for (warp, epoch) in clock.all(self.id / 32 * 32) {
@@ -230,7 +230,7 @@ impl WarpClock {
         }
     }
 
-    /// Lanes meet: what each of them did happened before what each does now.
+    /// Lanes meet: all their earlier accesses happened before their later ones.
     pub(super) fn meet(&mut self, mask: u32, pc: u32) {
         if let Some(lessons) = &mut self.lessons {
             lessons.learn(self.id, self.own, pc);
@@ -247,7 +247,7 @@ impl WarpClock {
         self.own += 1;
     }
 
-    /// What others may learn of this warp now.
+    /// The knowledge that this warp publishes now.
     pub(super) fn publish(&self) -> Clock {
         let mut clock = self.seen.clone();
         clock.near[(self.id % 32) as usize] = self.own;
@@ -255,7 +255,7 @@ impl WarpClock {
         clock
     }
 
-    /// What others may learn of it from these lanes: what they did, and what they know of the warp's other lanes, which may have exited.
+    /// The knowledge that these lanes publish: their own accesses, and accesses of other lanes that they know of. Those may have exited.
     pub(super) fn publish_of(&self, mask: u32) -> Clock {
         let mut clock = self.publish();
         if mask == self.members {
@@ -308,8 +308,7 @@ pub(super) fn touched(w: &mut Warp) {
     w.clock.touched = true;
 }
 
-/// Lanes execute an instruction of the whole warp, such as a shuffle. It orders no memory; what they did to barriers in shared memory
-/// before has happened.
+/// Lanes execute a warp-wide instruction, such as a shuffle. It does not order memory, but their earlier `mbarrier` operations are over.
 pub(super) fn gather(w: &mut Warp, mask: u32) {
     let clock = &mut w.clock;
     if !clock.on || !clock.touched {
@@ -344,7 +343,7 @@ pub(super) fn arrive(b: &mut Block, w: &mut Warp, number: u32, mask: u32) {
     }
 }
 
-/// A barrier opens: what it has collected, for those who waited.
+/// A barrier opens: returns the collected knowledge for the waiting warps.
 pub(super) fn opened(b: &mut Block, number: u32) -> Option<Met> {
     b.races.as_deref_mut()?.barriers.remove(&number)
 }

@@ -98,7 +98,7 @@ pub(super) fn written(b: &mut Block, w: &mut Warp, place: Place, bytes: u32, fro
     }
 }
 
-/// Of each lane the origin of the first operand that is uninitialised there.
+/// For each lane, the origin of its first uninitialised operand.
 pub(super) fn of_operands(shadow: &Shadow, operands: [(Class, u32, &[u64; 32]); 3]) -> From {
     let mut from = [0; 32];
     for (class, at, undefined) in operands.into_iter().rev() {
@@ -112,12 +112,12 @@ pub(super) fn of_operands(shadow: &Shadow, operands: [(Class, u32, &[u64; 32]); 
     from
 }
 
-/// What uninitialised values decide, and which of them.
+/// The effect of uninitialised values, such as a branch, and one of the values.
 pub(super) struct Decides<'a> {
     pub(super) what: &'a str,
     /// The origin of the first lane's value.
     pub(super) from: u32,
-    /// Bytes that are written, and what they are of.
+    /// The bytes that are written, for a store.
     pub(super) written: Option<(Space, u64, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! By what accesses were ordered: the barriers, fences, waits and commits that a happens-before path goes through.
+//! Happens-before paths: the barriers, fences, waits and commits that order accesses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use rustc_hash::FxHashMap;
 use super::order::WarpClock;
 use super::word::Access;
 
-/// Occurrences that are kept of a warp's meetings with another; older ones order what is long covered.
+/// Synchronisations with another warp that a warp keeps. Older ones order only accesses that later ones cover.
 const KEPT: usize = 128;
 
-/// An access, one that conflicts with it or waits for it, and what stands between them: instructions. Where two instructions on a
-/// path only order together, each is on it.
+/// Three instructions: an access, a later one that conflicts with it or waits for it, and one that orders them. If two instructions order
+/// them only together, each has its own path.
 pub(in super::super) type Path = (u32, u32, u32);
 
-/// What a warp has learnt of others, and where.
+/// What a warp knows of others, and the instructions where it learnt it.
 #[derive(Debug, Default)]
 pub(super) struct Lessons {
     of: FxHashMap<u32, Vec<(u32, u32)>>,
@@ -47,13 +47,13 @@ impl Lessons {
 #[derive(Debug, Default)]
 pub(in super::super) struct Paths {
     all: BTreeSet<Path>,
-    /// What was noted last: the words of a row say the same.
+    /// The last notes; the words of a row repeat them.
     recent: [Option<Noted>; RECENT],
 }
 
 const RECENT: usize = 16;
 
-/// An access without its place, a warp that accesses the same, by what instruction, and how many lessons it has had.
+/// An access without its place, and a later access: its warp, its instruction, and the number of lessons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Noted {
     first: (u32, u32),

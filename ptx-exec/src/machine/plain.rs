@@ -1,5 +1,5 @@
-//! Loads and stores of whole warps where nothing is looked for but addresses: one pass over these tells that all lanes lie, aligned,
-//! in one variable or allocation, and how they follow each other.
+//! Loads and stores of whole warps when only addresses are checked. One pass over the addresses shows that all lanes are aligned and in
+//! one variable or allocation, and finds their pattern.
 
 use super::Grid;
 use super::bulk::{Pattern, Room, gather_any, room, scatter_any};
@@ -222,8 +222,8 @@ unsafe fn pairs(bytes: *const u8, at: &[u32; 32], d: [*mut u64; 2]) {
     }
 }
 
-/// Where the lanes of a mask copy to in shared memory, and from where in global memory those of another that read it, and whether
-/// nobody writes what they read: where either lie in one room.
+/// The addresses of a copy from global to shared memory: destinations of the lanes in `mask`, sources of the lanes in `read`. The last
+/// result tells whether the source is read-only. `None` unless the sources lie in one room, and the destinations too.
 ///
 /// # Safety
 /// The operands are those of the warp.

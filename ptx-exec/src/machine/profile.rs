@@ -1,6 +1,6 @@
-//! What instructions do, counted: executions, active lanes, and what they ask of the memories.
+//! Counts for each instruction: executions, active lanes, and memory requests.
 //!
-//! What a request of a warp costs is counted as a profiler of a GPU counts it.
+//! The cost of a warp's request is counted as GPU profilers count it.
 
 use super::access::addresses;
 use super::banks::{SharedOp, wavefronts};

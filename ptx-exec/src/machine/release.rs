@@ -1,8 +1,8 @@
-//! Releases and acquires: strong writes publish what their thread has released at an address, strong reads take it from there.
+//! Releases and acquires: a strong write publishes the released knowledge of its thread at an address, and a strong read takes it.
 //!
-//! A fence or a strong access orders nothing for threads outside of its scope (PTX ISA, "Release and Acquire Patterns": the first
-//! operation of the one pattern and the last one of the other are morally strong). So clocks are kept by level: what a fence of the
-//! block serves for, of the cluster, of the device.
+//! A fence or a strong access does not order accesses of threads outside its scope. (PTX ISA, "Release and Acquire Patterns": the first
+//! operation of one pattern and the last of the other are morally strong.) So clocks are kept by level: unfenced, block, cluster and
+//! device.
 
 use rustc_hash::FxHashMap;
 
@@ -15,13 +15,13 @@ use super::word::Access;
 use crate::Rule;
 use crate::code::{Order, Scope};
 
-/// Levels: what no fence stands behind, and what a fence of the block, of the cluster, of the device stands behind.
+/// Levels: no fence, and fences of scope block, cluster and device.
 const LEVELS: usize = 4;
 const UNFENCED: usize = 0;
 pub(super) const CTA: usize = 1;
 pub(super) const CLUSTER: usize = 2;
 pub(super) const DEVICE: usize = 3;
-/// Threads of which an address remembers what they have released there.
+/// Threads whose releases an address remembers.
 const THREADS: usize = 8;
 
 pub(super) fn level(scope: Scope) -> usize {
@@ -32,24 +32,24 @@ pub(super) fn level(scope: Scope) -> usize {
     }
 }
 
-/// What the fences of a warp have to do with.
+/// The state of a warp's fences.
 #[derive(Debug, Default)]
 pub(super) struct Fences {
-    /// What was known at the last fence, by the fence's level or a higher one.
+    /// The knowledge at the last fence of each level or a higher one.
     fenced: [Clock; LEVELS],
-    /// What strong reads have found, for the next fence: of a level what a fence of that level or a higher one learns.
+    /// Knowledge that strong reads have found, by level. The next fence of that level or a higher one learns it.
     pending: [Clock; LEVELS],
     flags: Flags,
 }
 
-/// What is known of the flags that were read, by the warp or by one that it has met: it orders nothing, and tells what is missing.
+/// Knowledge from flags that the warp, or one that it has met, has read. It does not order accesses; it explains what is missing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flags {
-    /// The last read that found something.
+    /// The last read with a result.
     read: Option<u32>,
-    /// Whether a fence of the block or of the cluster alone was met, at a writer and at a reader.
+    /// Whether a writer, and a reader, used a fence of block or cluster scope only.
     is_narrow: [bool; 2],
-    /// What their writers knew, and what they had released.
+    /// The knowledge of the writers, and its released part.
     known: Clock,
     released: Clock,
 }
@@ -67,7 +67,7 @@ impl Flags {
 }
 
 impl Fences {
-    /// What others may know of the flags that this warp has read.
+    /// The flags that this warp has read, for other warps.
     pub(super) fn flags(&self) -> &Flags {
         &self.flags
     }
@@ -76,17 +76,17 @@ impl Fences {
         self.flags.join(flags);
     }
 
-    /// What a fence that orders blocks of a cluster has seen.
+    /// The knowledge at the last fence of cluster scope or wider.
     pub(super) fn of_cluster(&self) -> &Clock {
         &self.fenced[CLUSTER]
     }
 
-    /// Whether a block is known to have begun by what it wrote to a flag.
+    /// Whether a write to a flag shows that a block has begun.
     fn knows_of(&self, block: u32) -> bool {
         (block * 32..block * 32 + 32).any(|warp| self.flags.known.of_warp(warp, u32::MAX) > 0)
     }
 
-    /// The rule that is broken where a flag was read that an access was announced by, and the read of the flag.
+    /// The broken rule if a flag announces an access, and the read of that flag.
     pub(super) fn broken(&self, first: &Access, block: u32) -> Option<(Rule, u32)> {
         let knows = |clock: &Clock| clock.of_warp(first.warp, block) >= first.epoch;
         let [writer, reader] = self.flags.is_narrow;
@@ -99,20 +99,20 @@ impl Fences {
     }
 }
 
-/// What strong writes have left at an address.
+/// The knowledge that strong writes have left at an address.
 #[derive(Debug, Default)]
 pub(super) struct Left {
-    /// How many writes have ended the chain of writes that a read may take something from.
+    /// Number of writes that have ended a release sequence here.
     chain: u64,
     unfenced: Far,
     device: Far,
-    /// Whether a fence of the block or of the cluster alone stood before one of the writes.
+    /// Whether one of the writes had only a fence of block or cluster scope before it.
     is_narrow: bool,
-    /// What threads have released here, each at its last release, by warp and lane: later strong writes of theirs keep it.
+    /// The released knowledge of each thread, by warp and lane, at its last release here. Its later strong writes keep it.
     by: Vec<((u32, u32), [Far; LEVELS])>,
 }
 
-/// The same for those of the cluster, and of each of its blocks.
+/// The same within the cluster, and within each of its blocks.
 #[derive(Debug, Default)]
 pub(super) struct Near {
     chain: u64,
@@ -120,11 +120,11 @@ pub(super) struct Near {
     blocks: FxHashMap<u32, Far>,
 }
 
-/// What is left at the addresses of a memory.
+/// The knowledge left at the addresses of a memory.
 #[derive(Debug, Default)]
 pub(super) struct Released {
     of: FxHashMap<u64, Left>,
-    /// By address, and whether it is the device's memory.
+    /// By memory (`true` for global) and address.
     near: FxHashMap<(bool, u64), Near>,
     /// All addresses of the first lie between.
     bounds: Option<(u64, u64)>,
@@ -141,7 +141,7 @@ impl Released {
         self.of.entry(at).or_default()
     }
 
-    /// A plain store to an address: nobody takes anything from what was before it.
+    /// A plain store to an address: it ends the release sequences there.
     #[inline]
     pub(super) fn overwrite(&mut self, at: u64, bytes: u64) {
         if self.bounds.is_some_and(|(low, high)| at <= high && at + bytes > low) {
@@ -172,7 +172,7 @@ pub(super) struct Strong {
     pub(super) pc: u32,
 }
 
-/// A strong access: what it publishes, what it learns.
+/// A strong access publishes and learns.
 pub(super) fn synchronise(g: &Grid<'_>, b: &mut Block, w: &mut Warp, place: Place, a: Strong) {
     if a.reads {
         acquire(g, b, w, place, a);
@@ -205,7 +205,7 @@ fn acquire(g: &Grid<'_>, b: &mut Block, w: &mut Warp, place: Place, a: Strong) {
     }
 }
 
-/// What was found of a level is learnt now, where the access reaches so far, or by a fence.
+/// Learns knowledge of a level now if the access reaches that level; otherwise a later fence learns it.
 fn take(clock: &mut WarpClock, found: &Far, level: usize, reach: usize, pc: u32) {
     if found.of.is_empty() {
         return;
@@ -281,7 +281,7 @@ fn covers(far: &Far, other: &Far) -> bool {
     other.of.iter().all(|(warp, epoch)| far.of.get(warp).is_some_and(|known| known >= epoch))
 }
 
-/// A fence: later strong writes publish what is known now, and what strong reads found is known.
+/// A fence: later strong writes publish the present knowledge, and the warp learns the results of earlier strong reads.
 pub(super) fn fence(w: &mut Warp, order: Order, scope: Scope, pc: u32) {
     if !w.clock.on {
         return;

@@ -69,7 +69,7 @@ unsafe fn narrowed<const V3: bool>(v: Part<f32>) -> Part<u32> {
     v.map(to_half)
 }
 
-/// Of halves, at a bit of their words: 24 bits are enough that rounding twice is rounding once.
+/// Applies `f` to the f16 at a bit of each word. It computes in f32: 24 bits are enough for a second rounding to be exact.
 ///
 /// # Safety
 /// As for [`narrowed`].

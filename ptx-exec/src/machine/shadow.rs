@@ -6,21 +6,21 @@ use super::vector::Row;
 use super::warp::refill;
 use crate::code::{Class, Code, Draft, Inst, NONE, Op, RedMode};
 
-/// Which bits nobody wrote. Lanes that do not exist, or have exited, are not asked about.
+/// The uninitialised bits of registers. Lanes that do not exist, or have exited, do not count.
 #[derive(Default)]
 pub(super) struct Shadow {
     rows: Vec<Row>,
     preds: Vec<u32>,
-    /// Of each row, then of each predicate, whether a bit may be undefined; of a register of two rows, the first counts. Then one
+    /// Whether a bit of each row, then of each predicate, may be undefined. For a register of two rows the first counts. Then an entry
     /// that never is, and one that always is.
     dirty: Vec<u8>,
-    /// Of each row, then of each predicate, where the undefined bits of a lane come from; of a register of two rows, the first counts.
+    /// The origin of each lane's undefined bits, by row and then by predicate. For a register of two rows the first counts.
     from: Vec<From>,
     /// Whether any of these is known.
     has_from: bool,
 }
 
-/// What an instruction makes the loop look at before it runs: places in the list of what is dirty.
+/// The entries of `dirty` that the loop checks before an instruction runs.
 pub(in super::super) type Sides = [u32; 6];
 
 impl Shadow {

@@ -121,8 +121,8 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                 unsafe { set_predicates(g, preds, inst, result, mask) };
             }};
         }
-        // SAFETY, of every access to rows and predicates below: the operands of a `Code` are there (2), and they are rows and predicates
-        // of the warp, two rows for 64 bits (3). What is passed on is passed on with that promise.
+        // SAFETY, for every access to rows and predicates below: a `Code` has every operand (2), and operands are rows and predicates of
+        // the warp, two rows for 64 bits (3). Functions below get operands under the same promise.
         match inst.op {
             Op::Nop => {}
             Op::GridWait => w.clock.learn_rows(&[BEFORE], 1, pc),

@@ -1,5 +1,5 @@
-//! Sums of products as tensor cores make them, bit by bit: the products of a step and the accumulator are aligned to the largest
-//! of their exponents, cut some bits below it, and added exactly.
+//! Sums of products as tensor cores make them, bit by bit. A step aligns the products and the accumulator to the largest exponent,
+//! truncates them some bits below it, and adds them exactly.
 
 use super::tensor::to_half;
 use crate::num::RZ;
@@ -20,7 +20,7 @@ pub(in super::super) const HOPPER: Adder = Adder { fraction: 25, products: 16 };
 /// As Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix Cores" (arXiv 2511.10909), have it for the A100.
 pub(in super::super) const AMPERE: Adder = Adder { fraction: 24, products: 8 };
 
-/// One step: how the products and the accumulator are added, and what is kept of the sum.
+/// The parameters of one step.
 #[derive(Clone, Copy)]
 struct Step {
     fraction: i32,
@@ -109,7 +109,7 @@ pub(super) fn add<const K: usize, const V3: bool>(
 /// The accumulators and the sums of products, and the exponents that they are aligned to.
 struct Aligned {
     old: Tile<i32>,
-    /// Of 16 products of 11 bits each, 5 bits further: they fit.
+    /// Sums of products; 16 products add at most 4 bits, so that they fit.
     products: Tile<i32>,
     largest: Tile<i32>,
 }
@@ -202,12 +202,12 @@ fn row<const K: usize, const N: usize>(
     }
 }
 
-/// `sum * 2^(largest - fraction)`, cut to the bits that are kept, or rounded to f16; and whether one of them is neither zero nor normal
-/// in f32.
+/// `sum * 2^(largest - fraction)`, truncated to the kept bits or rounded to f16. Also tells whether a sum is neither zero nor normal in
+/// f32.
 #[inline(always)]
 fn rounded(of: &Aligned, step: Step, halves: bool) -> (Tile<u32>, bool) {
     let below = (1_u64 << (53 - step.kept)) - 1;
-    // For f16, what was cut off of 24 bits is kept as a last bit, so that rounding again is rounding once.
+    // For f16, the bits below the 24 kept ones become a sticky bit, so that the second rounding is exact.
     let is_sticky = u32::from(halves && step.kept == 24);
     let mut out = [[0; 8]; 16];
     let mut odd = 0;
@@ -257,16 +257,16 @@ fn slowly(sum: i64, exponent: i32, kept: u32, of: Format) -> u32 {
         return 0;
     }
     let magnitude = sum.unsigned_abs();
-    // Of 24 bits the format itself keeps as many, or fewer and is rounded to.
+    // With 24 kept bits, the rounding below suffices: the format keeps at most 24.
     let below = if kept == 24 { 0 } else { (64 - magnitude.leading_zeros()).saturating_sub(kept) };
     let magnitude = magnitude >> below << below;
-    // What is larger than the largest number is infinity, though sums of f32 are cut.
+    // Overflow gives infinity, although sums of f32 are truncated.
     let top = 63 - magnitude.leading_zeros() as i32 + exponent;
     let mode = if of == F16 || top > of.bias() { 0 } else { RZ };
     of.round(sum < 0, u128::from(magnitude), exponent, mode, false) as u32
 }
 
-/// What NaN and infinity make of a sum, as in any sum; `None` where there are none.
+/// The sum if a NaN or an infinity is among the operands; `None` without one.
 fn not_finite([fa, fb, of]: [Format; 3], c: u32, pairs: impl Iterator<Item = (u32, u32)>) -> Option<u32> {
     let mut sum = of.to_f64(u64::from(c));
     let mut is_special = !sum.is_finite();

@@ -32,14 +32,14 @@ pub(super) struct Product<'a> {
     pub(super) mask: u32,
 }
 
-/// What begins at a line of the cache, so that no vector of it lies in two, wherever the stack is.
+/// Aligns a value to a cache line, so that no vector in it crosses a line.
 #[repr(align(64))]
 struct Lines<T>(T);
 
 /// Runs one instruction.
 ///
 /// # Safety
-/// The registers are those of the warp, as many as the shape has; with `V3` the processor has AVX2.
+/// The registers are registers of the warp, in the number of the shape. With `V3` the processor has AVX2.
 pub(super) unsafe fn run<const V3: bool>(p: &Product<'_>, adder: Option<Adder>) {
     let (a, k) = (p.info.a, p.info.k);
     // SAFETY: the caller says so.
@@ -429,7 +429,7 @@ fn add_exactly<const K: usize, const V3: bool>(
 ) {
     let halves = info.c == Ty::F16;
     if info.a.bits() == 8 {
-        // `mma` has no 8-bit floats on Hopper chips: ptxas makes f16 of them, 16 at a time. Of each four 8-bit values, the lower two
+        // `mma` has no 8-bit floats on Hopper chips: ptxas converts them to f16, 16 at a time. The lower two of each four 8-bit values
         // are in the first step.
         let at = |x: usize| if K == 32 { x % 16 / 2 * 4 + x % 2 + x / 16 * 2 } else { x };
         let b: [[u32; 8]; K] = core::array::from_fn(|x| b[at(x)]);

@@ -13,7 +13,7 @@ use super::vector::Rows;
 /// Elements of 16 bits by rows, as `tensor::rows` has them: halves, or `BRAIN`.
 ///
 /// # Safety
-/// The registers are those of the warp, as many as there are pairs of halves in 32 lanes.
+/// The registers are registers of the warp, in the number of pairs of halves in 32 lanes.
 #[inline]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
 pub(super) unsafe fn rows<const K: usize, const ROWS: usize, const BRAIN: bool>(

@@ -1,8 +1,8 @@
-//! `cp.async.mbarrier.arrive`: a barrier in shared memory is told when the copies that a thread has issued before have arrived.
+//! `cp.async.mbarrier.arrive`: an arrival at an `mbarrier` after all earlier copies of a thread.
 //!
-//! Who waits for the barrier learns of these copies, and of nothing else that the thread did; the thread itself learns nothing. Of each
-//! thread these copies are a row of asynchronous operations: one that is tracked first by an arrival is over where that one or a later
-//! one has come.
+//! A thread that waits on the `mbarrier` learns of these copies, but not of other accesses of the issuing thread. The issuing thread
+//! learns nothing. The copies of each thread are a row of asynchronous operations. A copy is over after the first arrival that tracks
+//! it, or a later one.
 
 use super::block::Running;
 use super::copies;
@@ -42,7 +42,7 @@ pub(super) fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u3
     } else {
         b.flying.tracked += 1;
         w.flying.tracked.push(tracked);
-        // Copies arrive at any moment, and with them what tracks them: a loop that asks without an end keeps no more.
+        // Copies and their arrivals may come at any moment. This bounds the memory of an endless loop.
         if w.flying.tracked.len() > MOST_TRACKED {
             let oldest = w.flying.tracked.remove(0);
             b.flying.tracked -= 1;

@@ -1,7 +1,7 @@
 //! Rows of 32 lanes, and the loops over them.
 //!
-//! Every loop computes some lanes into an array of its own and then stores those of the mask: the compiler sees that source and
-//! destination do not overlap, and makes vectors of it. Lanes outside the mask may compute garbage; no function here can fail.
+//! Every loop computes some lanes into a local array and then stores the lanes of the mask. The compiler sees that source and destination
+//! do not overlap, and vectorises the loop. Lanes outside the mask may compute garbage; no function here can fail.
 
 /// 32 words, one a lane.
 #[derive(Clone, Copy)]
@@ -49,7 +49,7 @@ pub(super) unsafe fn store<T: Copy>(d: *mut T, out: &[T; 32], mask: u32) {
         if mask == u32::MAX {
             d.cast::<[T; 32]>().write(*out);
         } else {
-            // The others are written again as they are, so that no lane is a branch.
+            // Lanes outside the mask are written back unchanged, which avoids branches.
             for (l, v) in out.iter().enumerate() {
                 let old = *d.add(l);
                 *d.add(l) = if mask >> l & 1 != 0 { *v } else { old };
@@ -61,9 +61,9 @@ pub(super) unsafe fn store<T: Copy>(d: *mut T, out: &[T; 32], mask: u32) {
 /// Lanes that a loop takes at once: a vector of 32-bit words.
 pub(super) const PART: usize = 8;
 
-/// Stores what an expression makes of each part of the lanes, from the first of them on, in the lanes of a mask: each part is read
-/// before it is stored, so that a destination may be a source of the same width. A macro, since the compiler does not take every
-/// closure into a function with the processor's features.
+/// Evaluates an expression for each slice of the lanes, and stores it in the lanes of a mask. Each slice is read before it is stored, so
+/// a destination may be a source of the same width. It is a macro because the compiler does not inline every closure into a function
+/// with target features.
 macro_rules! parts {
     ($d:expr, $mask:expr, $first:ident => $part:expr) => {{
         let (d, mask) = ($d, $mask);
@@ -73,7 +73,7 @@ macro_rules! parts {
                 d.add($first).cast::<[_; $crate::machine::vector::PART]>().write(out);
             }
         } else {
-            // The others are written again as they are, so that no lane is a branch.
+            // Lanes outside the mask are written back unchanged, which avoids branches.
             for $first in (0..32).step_by($crate::machine::vector::PART) {
                 let (out, of) = ($part, mask >> $first);
                 let at = d.add($first).cast::<[_; $crate::machine::vector::PART]>();

@@ -17,7 +17,7 @@ use super::vector::{Row, Rows};
 use super::{Grid, Random};
 use crate::memory::Memory;
 
-/// What lanes wait for.
+/// The event that lanes wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     /// Nothing.
@@ -65,7 +65,7 @@ pub(super) struct Copy {
     pub(super) bytes: u32,
     pub(super) to: [u32; 32],
     pub(super) from: [u64; 32],
-    /// Bytes that are read; the others are zeros.
+    /// Number of bytes that are read; the rest is zeros.
     pub(super) read: [u8; 32],
     /// The group of each lane's copy; `u32::MAX` before the lane commits it.
     pub(super) group: [u32; 32],
@@ -73,7 +73,7 @@ pub(super) struct Copy {
     pub(super) tracked: [u32; 32],
     /// Memory that nobody wrote is copied as such.
     pub(super) done: u32,
-    /// Nobody writes what is read.
+    /// Whether the source is read-only.
     pub(super) is_fixed: bool,
 }
 
@@ -123,7 +123,7 @@ pub(super) struct Stray {
 }
 
 pub(super) struct Warp {
-    /// Of its block, and the block of its cluster.
+    /// Its index in the block, and the block's rank in the cluster.
     pub(super) index: u32,
     pub(super) rank: u32,
     pub(super) ctaid: [u32; 3],
@@ -141,16 +141,16 @@ pub(super) struct Warp {
     pub(super) lane_steps: u64,
     /// The allocation of the last access.
     pub(super) near: Near,
-    /// Those that instructions met last, by the lowest bits of their numbers.
+    /// The last allocation of each instruction, by the lowest bits of the instruction's number.
     pub(super) nears: [Near; NEARS],
-    /// Undefined bits of registers and predicates, where they are looked for.
+    /// Undefined bits of registers and predicates, for the check `init`.
     pub(super) shadow: Shadow,
     pub(super) local_written: Vec<u8>,
     /// By word of local memory: where an uninitialised value that was written there comes from.
     pub(super) local_origins: FxHashMap<u64, u32>,
     /// Branches that lanes have parted at, and that decide whether a barrier is executed.
     pub(super) partings: Vec<Parting>,
-    /// The last of its kind, where undefined bits are looked for.
+    /// The last stray shuffle, for the check `init`.
     pub(super) stray: Option<Stray>,
     pub(super) clock: WarpClock,
     pub(super) flying: WarpFlying,
@@ -165,7 +165,7 @@ impl Warp {
         let lanes = (threads - index * 32).min(32);
         let live = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
         let code = grid.code;
-        // Both are of one launch: what was near is near again.
+        // Both warps are of one launch, so the cached allocations are still valid.
         let (near, nears) = old.as_ref().map_or((Near::NOWHERE, [Near::NOWHERE; NEARS]), |w| (w.near, w.nears));
         let (mut rows, mut preds, mut local, mut local_written, mut shadow) =
             old.map(|w| (w.rows, w.preds, w.local, w.local_written, w.shadow)).unwrap_or_default();
@@ -178,7 +178,7 @@ impl Warp {
         } else if let Some(alive) = code.alive.as_ref().filter(|_| !grid.checks.init) {
             alive.iter().for_each(|row| rows[*row as usize] = Row([0; 32]));
         } else {
-            // Nobody writes a constant.
+            // Constants are never written.
             rows[..grid.written_rows()].fill(Row([0; 32]));
         }
         let local_bytes = code.local_bytes as usize * 32;
@@ -246,7 +246,7 @@ fn set_constant(rows: &mut [Row], wide: bool, value: u64) {
     }
 }
 
-/// So many times a value, in the memory that is there.
+/// Fills a vector with `n` copies of a value, and keeps its memory.
 pub(super) fn refill<T: Clone>(of: &mut Vec<T>, value: T, n: usize) {
     of.clear();
     of.resize(n, value);
@@ -259,7 +259,7 @@ pub(super) struct Barrier {
     pub(super) arrived: u32,
     /// Threads that it waits for; `None` for all that have not exited.
     pub(super) count: Option<u32>,
-    /// Result of a reduction: how many predicates hold, and of how many.
+    /// Result of a reduction: the number of true predicates, and of all predicates.
     pub(super) holds: u32,
     pub(super) of: u32,
     /// Groups that wait for a result: warp, instruction, lanes.
@@ -267,24 +267,24 @@ pub(super) struct Barrier {
     pub(super) in_use: bool,
 }
 
-/// What the warps of a block share; of all blocks of a cluster, where there is one.
+/// The state that the warps of a block share, or of all blocks of a cluster.
 pub(super) struct Block {
-    /// Of the cluster.
+    /// Number of the block, or of the cluster.
     pub(super) number: u64,
     pub(super) shared: Vec<u8>,
     pub(super) shared_written: Vec<u8>,
-    /// 16 of each block.
+    /// 16 barriers for each block.
     pub(super) barriers: Vec<Barrier>,
     pub(super) random: Random,
     pub(super) findings: Findings,
     pub(super) origins: Origins,
     pub(super) printed: String,
-    /// Of each block, who had left it when its last barrier opened, where races are looked for.
+    /// The threads of each block that had exited when its last barrier opened, for the race check.
     pub(super) absent: Vec<Option<Absent>>,
-    /// Something from which the block cannot go on.
+    /// Whether the block cannot continue.
     pub(super) stopped: bool,
     pub(super) races: Option<Box<Races>>,
-    /// Of each instruction, where it is counted.
+    /// Counts of each instruction, for the profile.
     pub(super) profile: Vec<Count>,
     pub(super) flying: Flying,
 }

@@ -1,4 +1,4 @@
-//! Accesses of a word, and which of them happened before which.
+//! Accesses of a word, and their happens-before order.
 
 use super::order::WarpClock;
 use super::paths::Lessons;
@@ -19,22 +19,22 @@ pub(super) struct Access {
     pub(super) bytes: u8,
     pub(super) write: bool,
     pub(super) strong: Option<Scope>,
-    /// Bytes of an element of a strong access: two of them are atomic towards each other where they are of one size.
+    /// Bytes of an element of a strong access. Two strong accesses are atomic towards each other only if their sizes are equal.
     pub(super) unit: u8,
     pub(super) in_flight: bool,
-    /// The asynchronous operations that it is one of, or 0; the epoch is theirs then.
+    /// The row of asynchronous operations that it belongs to, with that row's epoch; 0 for other accesses.
     pub(super) actor: u32,
-    /// Whether an asynchronous operation goes past the asynchronous proxy, and needs no fence of it.
+    /// Whether an asynchronous operation uses the generic proxy, and needs no proxy fence.
     pub(super) is_generic: bool,
-    /// Of an asynchronous operation: the memory that it accesses, as proxy fences tell it apart.
+    /// The memory that an asynchronous operation accesses, as proxy fences distinguish it.
     pub(super) room: Room,
-    /// Whether it operates on a barrier in shared memory.
+    /// Whether it operates on an `mbarrier`.
     pub(super) is_barrier: bool,
-    /// Whether it reads past what keeps caches coherent.
+    /// Whether it reads through the non-coherent cache.
     pub(super) is_nc: bool,
 }
 
-/// Of clocks: what is no warp, but a row of asynchronous operations.
+/// The bit that marks a clock's entry for a row of asynchronous operations, not a warp.
 pub(super) const ACTOR: u32 = 1 << 31;
 
 impl Access {
@@ -64,7 +64,7 @@ impl Access {
         }
     }
 
-    /// Whose epoch it has, one or more: warps, or a row of asynchronous operations.
+    /// The owners of its epoch: one or more warps, or a row of asynchronous operations.
     fn by(&self) -> impl Iterator<Item = u32> + use<> {
         let (row, base) = (self.actor | ACTOR, self.warp / 32 * 32);
         let mut left = if self.actor == 0 { self.also | 1 << (self.warp % 32) } else { 1 };
@@ -76,7 +76,7 @@ impl Access {
         })
     }
 
-    /// Whether it happened before what lanes of a warp do now; else by whom it did not.
+    /// Whether it happened before accesses of a warp's lanes now. If not, returns the warp whose access is unordered.
     #[inline(always)]
     fn happened(&self, w: &WarpClock, mine: u32) -> Result<(), u32> {
         if self.actor != 0 || self.also == 0 {
@@ -86,7 +86,7 @@ impl Access {
         self.by().find(|by| !w.knows(*by, self.lanes, self.epoch, mine)).map_or(Ok(()), Err)
     }
 
-    /// Whether it happened before what all of a warp do now.
+    /// Whether it happened before accesses of the whole warp now.
     pub(super) fn is_known(&self, w: &WarpClock) -> bool {
         self.by().all(|by| by == w.id || w.knows(by, self.lanes, self.epoch, self.lanes))
     }
@@ -102,7 +102,7 @@ impl Access {
         !self.write && !self.in_flight && self.actor == 0 && self.strong.is_none()
     }
 
-    /// Takes a read into this one, if they are the same but for the warp.
+    /// Merges a read into this one, if only the warps differ.
     #[inline(always)]
     pub(super) fn takes(&mut self, new: &Access) -> bool {
         let of_block = self.warp / 32 == new.warp / 32;
@@ -119,7 +119,7 @@ impl Access {
         true
     }
 
-    /// Takes a warp out; whether others are left.
+    /// Removes a warp. Returns whether others are left.
     pub(super) fn leave(&mut self, warp: u32) -> bool {
         if self.also == 0 {
             return self.warp != warp;
@@ -142,11 +142,11 @@ impl Access {
 /// Why an access is wrong behind an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// Nothing orders them.
+    /// They are unordered.
     Unordered,
     /// They are ordered, and only a proxy fence is missing.
     Unfenced,
-    /// It reads, past what keeps caches coherent, what the kernel wrote.
+    /// It reads memory that the kernel wrote through the non-coherent cache.
     Incoherent,
 }
 
@@ -163,7 +163,7 @@ pub(super) fn both_strong(w: &WarpClock, a: &Access, new: &Access) -> bool {
     }
 }
 
-/// Whether what is ordered after a strong access, or is strong too, is as well off towards an earlier access: no list has to keep that.
+/// Whether every access that conflicts with `a` also conflicts with `new`, so that the list can drop `a`.
 pub(super) fn stands_for(new: &Access, a: &Access) -> bool {
     match (new.strong, a.strong) {
         (None, _) => true,
@@ -172,7 +172,7 @@ pub(super) fn stands_for(new: &Access, a: &Access) -> bool {
     }
 }
 
-/// Whether `a` happened before `new`, or by whom it did not, and what is missing then.
+/// Whether `a` happened before `new`. If not, returns the warp whose access is unordered, and the flaw.
 #[inline(always)]
 pub(super) fn ordered(w: &WarpClock, a: &Access, new: &Access) -> (Result<(), u32>, Flaw) {
     if a.actor != 0 {
@@ -187,7 +187,7 @@ pub(super) fn ordered(w: &WarpClock, a: &Access, new: &Access) -> (Result<(), u3
     if before.is_err() && a.is_barrier && new.is_barrier && a.warp == w.id && w.have_met(a.lanes, a.epoch, new.lanes) {
         before = Ok(());
     }
-    // What was read is read; what was written, the asynchronous proxy sees behind a fence.
+    // Writes need a proxy fence before the asynchronous proxy sees them; reads do not.
     let by_proxy = new.actor != 0 && !new.is_generic;
     let unfenced = before.is_ok() && by_proxy && a.write && !w.is_fenced(a.warp, a.lanes, a.epoch, new.room);
     if unfenced { (Err(a.warp), Flaw::Unfenced) } else { (before, Flaw::Unordered) }

@@ -94,7 +94,7 @@ impl Header {
         }
         let mut text = vec![0; len as usize];
         fill(from, &mut text)?;
-        // Versions 1.0 and 2.0 are latin-1, 3.0 is UTF-8; what is read here is ASCII in all of them.
+        // Versions 1.0 and 2.0 are latin-1, 3.0 is UTF-8. The keys and values below are ASCII in all of them.
         let mut header = Dict { text: &String::from_utf8_lossy(&text), at: 0 }.parse()?;
         header.len = before + u64::from(len);
         Ok(header)

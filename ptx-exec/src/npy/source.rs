@@ -1,4 +1,4 @@
-//! Files that are read whole: what has no end, and what nobody writes, is refused before it is read.
+//! Reads whole files. Devices, sockets and named pipes are refused first: they may have no end, or no writer.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,12 +11,12 @@ fn refused(what: &str) -> io::Error {
     )
 }
 
-/// Opens a file, with its length, or a pipe that a process has open, which has none.
+/// Opens a file and returns its length, or opens an anonymous pipe, which has no length.
 ///
-/// A named pipe is refused: to open one waits until somebody writes to it, for ever where nobody does.
+/// A named pipe is refused: opening it blocks until a process writes to it.
 ///
 /// # Errors
-/// It is a device, a folder or a socket, or the operating system says no.
+/// The path is a device, a folder, a socket or a named pipe, or the operating system refuses.
 pub fn open(path: &Path) -> io::Result<(File, Option<u64>)> {
     let info = fs::metadata(path)?;
     if info.is_file() {
@@ -41,19 +41,19 @@ pub fn open(path: &Path) -> io::Result<(File, Option<u64>)> {
     Ok((File::open(path)?, None))
 }
 
-/// Reads a file of at most so many bytes.
+/// Reads a file of at most `most` bytes.
 ///
 /// # Errors
-/// As [`open`], or there are more bytes.
+/// As [`open`], or the file is larger.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let (file, length) = open(path)?;
     rest(file, length.unwrap_or(0), most)
 }
 
-/// Reads what is left, of about so many bytes and at most so many.
+/// Reads the rest of a source: about `expected` bytes, and at most `most`.
 ///
 /// # Errors
-/// There are more bytes, or too little memory, or the operating system says no.
+/// The source has more bytes, memory is exhausted, or the operating system refuses.
 pub fn rest(from: impl io::Read, expected: u64, most: u64) -> io::Result<Vec<u8>> {
     use io::Read as _;
 

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic of one lane: add, sub, mul, fma, div, rcp, sqrt, min, max, abs, neg, copysign, tests.
 //!
-//! Operands of 32 bits and less are computed in f64, exactly or rounded to odd, and rounded once into their format; f64
-//! itself to nearest by the processor, in the other modes by [`super::wide`].
+//! Formats of up to 32 bits are computed in f64, exactly or rounded to odd, and then rounded once to their format. For f64 the
+//! processor rounds to nearest, and [`super::wide`] serves the other modes.
 
 use super::format::{BF16, F16, F32, F64, Format, add_odd, div_odd, sqrt_odd};
 use super::{ABS, FTZ, NAN, RELU, RN, ROUND, SAT, XORSIGN};

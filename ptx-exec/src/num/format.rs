@@ -149,8 +149,8 @@ impl Format {
     }
 }
 
-/// Moves a rounded result to the odd neighbour on the side of its error: rounding it again, to at most 51 bits, is then
-/// rounding once (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+/// Moves a rounded result to its odd neighbour on the side of the error. A second rounding, to at most 51 bits, is then correct
+/// (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
 fn to_odd(value: f64, error: f64) -> f64 {
     let bits = value.to_bits();
     if error == 0.0 || !value.is_finite() || error.is_nan() || bits & 1 == 1 {

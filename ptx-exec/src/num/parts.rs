@@ -1,7 +1,7 @@
 //! Video instructions: arithmetic of bytes and halves of a word, with a second operation on the result. PTX ISA, "Scalar Video
 //! Instructions" and "SIMD Video Instructions".
 
-/// What is done to two parts; the numbers are those of [`Part::operation`].
+/// Operations on two parts, in the order of [`Part::operation`].
 const OPERATIONS: [fn(i64, i64) -> i64; 6] = [
     |a, b| a + b,
     |a, b| a - b,
@@ -12,20 +12,20 @@ const OPERATIONS: [fn(i64, i64) -> i64; 6] = [
     |a, b| (a + b + i64::from(a + b >= 0)) >> 1,
 ];
 pub(in super::super) const NAMES: [&str; 6] = ["add", "sub", "absdiff", "min", "max", "avrg"];
-/// Operations by number that are none of these.
+/// Numbers of further operations.
 pub(in super::super) const SHL: u32 = 6;
 pub(in super::super) const SHR: u32 = 7;
 /// The first of six comparisons: eq ne lt le gt ge.
 pub(in super::super) const COMPARE: u32 = 8;
 
-/// What comes of the result and the third operand.
+/// The second operation, on the result and the third operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Second {
     None,
     Add,
     Min,
     Max,
-    /// The result takes the place of a part of it.
+    /// The result replaces a part of the third operand.
     Merge,
 }
 

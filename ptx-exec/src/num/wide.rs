@@ -23,7 +23,7 @@ fn unpack(bits: u64) -> Wide {
     normal(negative, u128::from(significand), exponent)
 }
 
-/// Shifts right; what falls off stays as the lowest bit.
+/// Shifts right, and keeps the bits shifted out as a sticky lowest bit.
 fn jam(value: u128, shift: u32) -> u128 {
     if shift == 0 {
         value

@@ -1,7 +1,7 @@
 //! The proof that an entry can be run: made once for every entry, in every build, before anything runs it.
 //!
-//! The machine reads and writes registers without a check. It may, because a [`Code`] comes into being here alone. What does not
-//! hold is a mistake of the lowering, never of the text: those are found, with their lines, before.
+//! The machine reads and writes registers without a check. This is sound because only this module makes a [`Code`]. A failed proof is a
+//! bug of the lowering; mistakes in the text are reported earlier, with their lines.
 
 mod operands;
 mod tables;
@@ -16,16 +16,16 @@ use super::error::{Error, ErrorKind};
 use super::lower::{regs, wgmma};
 use operands::{Shape, Slot, shape};
 
-/// An entry that was proved. Of each `Code` this holds:
+/// A proved entry. Each `Code` has these properties:
 ///
 /// 1. There are instructions. The last one is an exit without a guard, and every target of a branch is an instruction. A thread that
 ///    has not exited is therefore at an instruction.
-/// 2. Every operand that an operation needs is there, and has the class that the operation takes. There are no others.
-/// 3. A value of 32 bits is one row of the warp, a value of 64 bits two rows that follow each other, a predicate one of the warp's.
-///    No row belongs to two values of different widths.
-/// 4. The part of the list that an instruction names lies in the list, and has as many registers as the operation takes.
-/// 5. Every index into a table lies in the table. What the table says is something that the machine can do: accesses of 1, 2, 4 or 8
-///    bytes and at most 32 in all, known shapes of products, parameters that lie among the entry's.
+/// 2. Every instruction has exactly the operands that its operation needs, each of the right class.
+/// 3. A value of 32 bits is one row of the warp, a value of 64 bits two consecutive rows, a predicate one predicate of the warp. Values of
+///    different widths share no row.
+/// 4. The slice of the list that an instruction names lies in the list, and has the right number of registers.
+/// 5. Every index into a table lies in the table, and the machine can run every table entry. Accesses have 1, 2, 4 or 8 bytes and at most
+///    32 in all. Products have known shapes. Parameters lie among the entry's parameters.
 /// 6. The rows from the first constant on are constants, and no instruction writes one.
 #[derive(Clone, Debug)]
 pub(super) struct Code(Draft, Vec<Kind>);
@@ -117,17 +117,15 @@ impl Meaning for Rows<'_> {
     }
 }
 
-/// A mistake of the lowering.
+/// A bug of the lowering.
 fn defect(draft: &Draft, pc: usize, found: impl Into<String>, required: &str) -> Error {
     const HELP: &str = concat!("report it with the text: ", env!("CARGO_PKG_REPOSITORY"), "/issues");
     let opcode = draft.opcodes.get(pc).and_then(|name| draft.names.get(*name as usize));
     let what = match opcode {
         Some(name) => {
-            format!("`{name}` was lowered to something that cannot be run: a mistake of ptx-exec, and none of yours")
+            format!("`{name}` was lowered to code that cannot run: this is a bug of ptx-exec, not of the text")
         }
-        None => {
-            "the entry was lowered to something that cannot be run: a mistake of ptx-exec, and none of yours".to_owned()
-        }
+        None => "the entry was lowered to code that cannot run: this is a bug of ptx-exec, not of the text".to_owned(),
     };
     let mut error = Error::new(ErrorKind::Defect, what).found(found).required(required);
     error.position = draft.places.get(pc).map(|(at, _)| *at);

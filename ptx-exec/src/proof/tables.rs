@@ -1,4 +1,4 @@
-//! What stands in the tables of an entry: only what the machine can do.
+//! Proves the tables of an entry: the machine can run every table entry.
 
 use super::{Error, Kind, defect};
 use crate::code::{Base, Class, Draft, InitialAddress, Inst, LaneInfo, MemInfo, Op};
@@ -10,8 +10,7 @@ use crate::types::Ty;
 /// The largest alignment that a text can ask for.
 const MOST_ALIGN: u64 = 1 << 20;
 
-/// Whether the entry of a table that an instruction names is one that its operation can run with. Entries that are missing were
-/// found before.
+/// Whether an instruction's table entry suits its operation. Missing entries are found earlier.
 pub(super) fn has_sound_entry(code: &Draft, inst: &Inst) -> bool {
     let x = inst.x as usize;
     let end = code.insts.len();
@@ -88,7 +87,7 @@ pub(super) fn written_by_wgmma(code: &Draft, inst: &Inst) -> usize {
     code.asyncs.wgmmas.get(inst.x as usize).map_or(0, |info| info.d_registers as usize)
 }
 
-/// What is not an instruction's own.
+/// Proves the tables that belong to no single instruction.
 pub(super) fn prove(code: &Draft, kinds: &[Kind], first_constant: u32) -> Result<(), Error> {
     let n = code.insts.len();
     let whole = code.places.len() == n

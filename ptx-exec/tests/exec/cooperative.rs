@@ -58,7 +58,7 @@ fn a_barrier_of_the_grid_in_another_launch_asks_for_a_cooperative_one() {
     assert_eq!((report.findings.len(), finding.rule), (1, Rule::Cooperative));
     let text = finding.to_string();
     assert!(text.contains("\"cooperative\": true") && text.contains("Launch::cooperative(true)"), "{text}");
-    assert!(!text.contains("declared nowhere"));
+    assert!(!text.contains("undeclared"));
     // A kernel that asks whether it may, and does not, is right.
     let asks = SYNC.replace("trap;", "bra MET;").replace("barrier.sync 0;", "");
     let (report, _) = run(&module(&asks), 1, false, 0);
@@ -88,10 +88,7 @@ fn registers_that_a_driver_sets_are_refused_by_name() {
         let error = module.launch("k").expect_err("it is not run");
         assert_eq!(error.kind, ErrorKind::Unsupported);
         let text = error.to_string();
-        assert!(
-            text.contains(name) && text.contains("special register") && !text.contains("declared nowhere"),
-            "{text}"
-        );
+        assert!(text.contains(name) && text.contains("special register") && !text.contains("undeclared"), "{text}");
     }
     for name in ["texref", "surfref", "samplerref"] {
         let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n.global .{name} t;\n");
@@ -99,7 +96,7 @@ fn registers_that_a_driver_sets_are_refused_by_name() {
         assert_eq!((error.kind, error.to_string().contains(name)), (ErrorKind::Unsupported, true), "{error}");
     }
     let error = module("mov.u32 %r6, %envreg;").launch("k").expect_err("no such name");
-    assert!(error.to_string().contains("declared nowhere"));
+    assert!(error.to_string().contains("undeclared"));
 }
 
 #[test]

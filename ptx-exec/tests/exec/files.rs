@@ -105,7 +105,7 @@ fn malformed_files_are_refused() {
         ("[32]", "[32, 1, 1, 1]", "`block` cannot be read"),
         ("[32]", "[0]", "`block` cannot be read"),
         ("{\"f32\": 0.5}", "{\"f32\": 0.5, \"i32\": 1}", "the argument `args[2]` says two things"),
-        ("{\"f32\": 0.5}", "{}", "the argument `args[2]` does not say what it is"),
+        ("{\"f32\": 0.5}", "{}", "the argument `args[2]` does not name its kind"),
         ("{\"f32\": 0.5}", "{\"f32\": 0.5, \"out\": \"w.npy\"}", "`args[2].out` has no meaning here"),
         ("{\"f32\": 0.5}", "{\"f64\": 0.5}", "does not fit its parameter"),
         ("{\"f32\": 0.5}", "{\"f32\": 1e39}", "`args[2].f32` cannot be read"),
@@ -117,7 +117,7 @@ fn malformed_files_are_refused() {
         ("[\"bounds\", \"init\", \"races\"]", "{\"races\": true}", "`modes` cannot be read"),
         ("\"grid\": [3], ", "", "the launch has no `grid`"),
         ("\"block\": [32], ", "", "the launch has no `block`"),
-        ("\"grid\": [3]", "\"grid\": [3], \"grid\": [3]", "`grid` stands twice"),
+        ("\"grid\": [3]", "\"grid\": [3], \"grid\": [3]", "`grid` occurs twice"),
         ("\"cluster\": [1]", "\"cluster\": [2]", "the cluster cannot be run"),
         ("\"cluster\": [1]", "\"placement\": true", "`placement` cannot be read"),
         ("\"cluster\": [1]", "\"tensor_cores\": 90", "`tensor_cores` cannot be read"),
@@ -198,8 +198,8 @@ fn tensor_maps_and_clusters_are_told() {
     assert!(run(&other_stride).expect_err("malformed").to_string().contains("no driver encodes this tensor map"));
     // What is malformed is said: no tensor, a key twice, a key that nobody knows.
     for (own, rest, word) in [
-        (r#""of": 0"#, "", "`args[0].tensor_map.of` refers to no memory"),
-        (r#""npy": "x.npy""#, r#", "swizzle": 0"#, "`swizzle` stands twice"),
+        (r#""of": 0"#, "", "`args[0].tensor_map.of` does not refer to memory"),
+        (r#""npy": "x.npy""#, r#", "swizzle": 0"#, "`swizzle` occurs twice"),
         (r#""npy": "x.npy""#, r#", "interleave": 1"#, "unknown key"),
     ] {
         let error = run(&launch(own, rest)).expect_err("malformed").to_string();

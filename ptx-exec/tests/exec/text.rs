@@ -35,7 +35,7 @@ fn what_is_not_run_is_named_with_its_line() {
 #[test]
 fn mistakes_are_explained() {
     for (body, kind, what) in [
-        ("add.u32 %r1, %r2, %q;", ErrorKind::Name, "declared nowhere"),
+        ("add.u32 %r1, %r2, %q;", ErrorKind::Name, "undeclared"),
         ("add.u32 %r1, %r2;", ErrorKind::Syntax, "operands"),
         ("add.u32 %d1, %r2, %r3;", ErrorKind::Name, "does not fit"),
         ("bra NOWHERE;", ErrorKind::Name, "label"),

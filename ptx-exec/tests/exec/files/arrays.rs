@@ -27,8 +27,8 @@ fn elements_that_no_kernel_reads_are_refused() {
         run(&folder, &launch(70))
     };
     for (descr, size, words) in [
-        ("'|O8'", 8, "objects of Python"),
-        ("'|O'", 8, "objects of Python"),
+        ("'|O8'", 8, "Python objects"),
+        ("'|O'", 8, "Python objects"),
         ("[('a', '<f4'), ('b', '<i8')]", 12, "records"),
         ("'<U4'", 16, "text"),
         ("'<M8[ns]'", 8, "times"),

@@ -121,7 +121,7 @@ fn a_key_that_is_absent_twice_or_misspelt_is_refused() {
             within(key.object, &inner.join(", "))
         };
         let twice = error_of(&folder, &whole(key.name, 2));
-        assert!(twice.contains(&format!("`{}` stands twice", key.name)), "{twice}");
+        assert!(twice.contains(&format!("`{}` occurs twice", key.name)), "{twice}");
         if key.is_required {
             let absent = error_of(&folder, &whole(key.name, 0));
             assert!(absent.contains(&format!("has no `{}`", key.name)) && absent.contains(key.object), "{absent}");

@@ -129,8 +129,8 @@ fn structs_hold_pointers_and_numbers() {
         (r#"{"at": 17, "i64": 1}"#, "lies outside of its struct"),
         (r#"{"at": 0, "i64": 1}, {"at": 7, "u8": 1}"#, "overlaps another member"),
         (r#"{"i64": 1}"#, "has no `at`"),
-        (r#"{"at": 0}"#, "does not say what it is"),
-        (r#"{"at": 0, "of": 0}"#, "refers to no memory"),
+        (r#"{"at": 0}"#, "does not name its kind"),
+        (r#"{"at": 0, "of": 0}"#, "does not refer to memory"),
         (r#"{"at": 0, "struct": []}"#, "unknown key"),
         (r#"{"at": 0, "npy": "x.npy", "byte": 281}"#, "lies outside of the memory"),
     ] {
@@ -138,7 +138,7 @@ fn structs_hold_pointers_and_numbers() {
         assert!(e.contains(words) && e.contains("args[0].struct["), "{members}: {e}");
     }
     let e = error_of(&folder, &text(&members(r#""npy": "x.npy""#), r#", "buffers": {"all": {"npy": "x.npy"}}"#));
-    assert!(e.contains("`buffers.all` is used by no argument"), "{e}");
+    assert!(e.contains("`buffers.all` is not used by an argument"), "{e}");
 }
 
 /// A tensor map in a struct, behind a pointer.
@@ -215,8 +215,8 @@ fn two_pointers_have_one_buffer() {
     run(&folder, &text(r#"{"of": "all", "byte": 20}, {"of": "all"}"#, named)).expect("it runs");
     assert_eq!(elements(&folder, "z.npy")[..4], 5_f32.to_le_bytes());
     for (args, words) in [
-        (r#"{"of": 1}, {"of": 0}"#, "refers to no memory"),
-        (r#"{"of": "b"}, {"npy": "x.npy"}"#, "refers to no memory"),
+        (r#"{"of": 1}, {"of": 0}"#, "does not refer to memory"),
+        (r#"{"of": "b"}, {"npy": "x.npy"}"#, "does not refer to memory"),
         (r#"{"of": 7}, {"npy": "x.npy"}"#, "required: one of 1"),
         (r#"{"of": -1}, {"npy": "x.npy"}"#, "`args[0].of` cannot be read"),
         (r#"{"of": 1, "byte": 281}, {"npy": "x.npy"}"#, "lies outside of the memory"),
