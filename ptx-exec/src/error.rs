@@ -1,4 +1,4 @@
-//! The error for a refused PTX text or launch: the position, what was found, and what is required.
+//! The error for a refused PTX text or launch, with its position, the finding and the requirement.
 
 use core::fmt;
 

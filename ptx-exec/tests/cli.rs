@@ -156,7 +156,7 @@ fn a_launch_file_without_a_launch_is_malformed() {
     );
 }
 
-/// A suite for each file, a case for each launch; what is wrong, refused or left out says so.
+/// JUnit has a suite for each file and a case for each launch. Failed, refused and skipped launches are marked.
 #[test]
 fn results_are_written_as_junit() {
     let right = launch("");

@@ -299,7 +299,7 @@ impl<'a> Lower<'a, '_> {
         if i.operands.len() != 4 {
             return self.uniform(i, f, ctl, ty, 2);
         }
-        // Three operands: the third against the result of the first two.
+        // Of three operands: the third against the result of the first two.
         let d = self.destination(&i.operands[0], class(ty))?;
         let operands = self.sources(i, &[ty; 3])?;
         let between = self.register(class(ty), ty.bits())?;

@@ -67,7 +67,7 @@ pub(crate) const SPECIAL: &[&str] = &[
     "%envreg2",
 ];
 
-/// Whether a special register has 64 bits; `None` for an unknown number.
+/// Whether a special register has 64 bits; `None` where there is none of that number.
 pub(crate) fn is_wide_special(number: u32) -> Option<bool> {
     SPECIAL.get(number as usize).map(|name| matches!(*name, "%clock64" | "%globaltimer" | "%gridid"))
 }

@@ -18,7 +18,7 @@ use super::word::ACTOR;
 pub(in super::super) struct Clock {
     near: Vec<u32>,
     far: FxHashMap<u32, u32>,
-    /// For warps with only some lanes known: the last epoch of each lane.
+    /// Of warps that not all lanes told of: the last epoch of each lane.
     parts: Parts,
     /// The part that is visible to the asynchronous proxy.
     pub(super) proxy: Proxy,
@@ -125,7 +125,7 @@ pub(super) struct WarpClock {
     /// Whether lanes have touched barriers in shared memory since.
     touched: bool,
     pub(super) fences: Fences,
-    /// The instructions where it learnt each fact, for happens-before paths.
+    /// Where it learnt what it knows, if that is asked for.
     pub(super) lessons: Option<Lessons>,
 }
 

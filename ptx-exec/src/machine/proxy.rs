@@ -42,7 +42,7 @@ impl Proxy {
         self.maps.join(&other.maps);
     }
 
-    /// Publishes only the initialisations of barriers.
+    /// What is published where nothing but initialisations is.
     pub(super) fn inits_alone(&self) -> Proxy {
         Proxy { inits: self.inits.clone(), ..Proxy::default() }
     }

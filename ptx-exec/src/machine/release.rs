@@ -1,8 +1,8 @@
 //! Releases and acquires: a strong write publishes the released knowledge of its thread at an address, and a strong read takes it.
 //!
-//! A fence or a strong access does not order accesses of threads outside its scope. (PTX ISA, "Release and Acquire Patterns": the first
-//! operation of one pattern and the last of the other are morally strong.) So clocks are kept by level: unfenced, block, cluster and
-//! device.
+//! A fence or a strong access does not order accesses of threads outside its scope. PTX ISA, "Release and Acquire Patterns", requires
+//! that the first operation of one pattern and the last of the other are morally strong. So clocks are kept by level: unfenced, block,
+//! cluster and device.
 
 use rustc_hash::FxHashMap;
 
@@ -37,7 +37,7 @@ pub(super) fn level(scope: Scope) -> usize {
 pub(super) struct Fences {
     /// The knowledge at the last fence of each level or a higher one.
     fenced: [Clock; LEVELS],
-    /// Knowledge that strong reads have found, by level. The next fence of that level or a higher one learns it.
+    /// What strong reads have found, for the next fence: of a level what a fence of that level or a higher one learns.
     pending: [Clock; LEVELS],
     flags: Flags,
 }

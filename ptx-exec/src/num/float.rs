@@ -1,4 +1,4 @@
-//! Floating-point arithmetic of one lane: add, sub, mul, fma, div, rcp, sqrt, min, max, abs, neg, copysign, tests.
+//! Floating-point arithmetic of one lane.
 //!
 //! Formats of up to 32 bits are computed in f64, exactly or rounded to odd, and then rounded once to their format. For f64 the
 //! processor rounds to nearest, and [`super::wide`] serves the other modes.

@@ -1,5 +1,5 @@
-//! What ptxas takes runs: constant expressions, functions behind pointers, variables that other entries use, hints; and what is
-//! malformed is refused with its line.
+//! Texts that ptxas accepts run: constant expressions, function pointers, variables of other entries, hints. Malformed texts are
+//! refused with their line.
 
 use ptx_exec::FindingKind;
 use ptx_exec::{ErrorKind, Modes, Module};
@@ -25,7 +25,7 @@ fn silent(module: &Module, threads: u32) -> Vec<u32> {
     out
 }
 
-/// What ptxas made of `mov.u64 %d, EXPRESSION;` and of `mov.f64`, as an H200 stored it.
+/// Values of `mov.u64 %d, EXPRESSION;` and `mov.f64`, assembled by ptxas and stored by an H200.
 const EXPRESSIONS: [(&str, u64); 58] = [
     ("1+2*3", 7),
     ("(1<<4)|3", 0x13),
@@ -274,7 +274,7 @@ fn malformed_forms_are_refused_with_their_line() {
         assert_eq!(error.position.map(|p| p.line), Some(7), "{body}: {error}");
         assert_ne!(error.kind, ErrorKind::Defect, "{body}: {error}");
     }
-    // What is nested too deeply is refused, not followed.
+    // Deep nesting is refused without recursion.
     let deep = format!("mov.u32 %r1, {}1{};", "(".repeat(5000), ")".repeat(5000));
     assert!(refused(&deep).to_string().contains("nested"));
     assert!(refused(&format!("mov.u32 %r1, {}1;", "-".repeat(5000))).to_string().contains("nested"));

@@ -1,4 +1,4 @@
-//! Cooperative launches: all blocks are resident and wait for each other; without one, what asks for it says so.
+//! Cooperative launches: all blocks are resident and wait for each other. A kernel that needs one reports it in any other launch.
 
 use ptx_exec::{ErrorKind, Modes, Module};
 use ptx_exec::{Report, Rule};
@@ -113,7 +113,7 @@ fn the_shared_memory_that_the_system_reserves_is_there_and_zero() {
         assert!(report.is_clean(), "{report}");
         assert!(out[..4 * blocks as usize].iter().all(|byte| *byte == 0), "{out:?}");
     }
-    // Of each block of a cluster it is its own, and it ends where it says.
+    // Each block of a cluster has its own reserved memory, and an access beyond it is found.
     let stray = body.replace("284", "1024");
     let module = module(&stray);
     let (mut out, mut sum) = (vec![0_u8; 12], vec![0_u8; 12]);

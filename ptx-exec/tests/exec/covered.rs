@@ -1,7 +1,6 @@
-//! Which opcode forms lowering accepts, of all that their words allow, and which of them the H200's results cover: one that they do
-//! not cover has a reason.
+//! The opcode forms that the lowering accepts, and their coverage by results of an H200. A form without such a result has a reason.
 //!
-//! `data/ptx_forms.txt` lists those that ptxas takes for sm_90a: `PTX_EXEC_PTXAS=ptxas` asks it again and writes the file.
+//! `data/ptx_forms.txt` lists the forms that ptxas accepts for sm_90a. `PTX_EXEC_PTXAS=ptxas` runs ptxas again and writes the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -154,7 +153,7 @@ impl Candidates {
     }
 }
 
-/// What ptxas takes of them: all in one text, of which what it names is taken out until it names nothing.
+/// The candidates that ptxas accepts. All are in one text; lines with errors are removed until none has one.
 fn taken(ptxas: &OsStr, candidates: &[Form]) -> BTreeSet<String> {
     let head = ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry f()\n{\n.reg .pred %p<2>;\n.reg .b16 %h<12>;\n\
                 .reg .b32 %w<30>;\n.reg .b64 %d<30>;";

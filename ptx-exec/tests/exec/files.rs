@@ -149,7 +149,7 @@ fn malformed_files_are_refused() {
     }
 }
 
-/// What ends a kernel that polls for what never comes, and how it is raised.
+/// The step budget ends an endless polling loop, and the message tells how to raise it.
 #[test]
 fn a_launch_ends_within_its_budget() {
     assert_eq!(ptx_exec::STEP_BUDGET, 1_000_000_000);
@@ -196,7 +196,7 @@ fn tensor_maps_and_clusters_are_told() {
     assert_eq!(z[first..first + 8], [0.0_f32.to_le_bytes(), 32.0_f32.to_le_bytes()].concat());
     let other_stride = launch(r#""npy": "x.npy""#, "").replace("[128]", "[120]");
     assert!(run(&other_stride).expect_err("malformed").to_string().contains("no driver encodes this tensor map"));
-    // What is malformed is said: no tensor, a key twice, a key that nobody knows.
+    // Malformed maps: no tensor, a repeated key, an unknown key.
     for (own, rest, word) in [
         (r#""of": 0"#, "", "`args[0].tensor_map.of` does not refer to memory"),
         (r#""npy": "x.npy""#, r#", "swizzle": 0"#, "`swizzle` occurs twice"),

@@ -1,4 +1,4 @@
-//! What a launch may ask for: placement of buffers and variables, reductions of bulk copies. What fits runs; what does not is refused.
+//! Limits of a launch: placement of buffers and variables, reductions of bulk copies. Values beyond a limit are refused.
 
 use ptx_exec::{Buffer, Data, Error, ErrorKind, Launch, Modes, Module, Placement};
 
@@ -165,7 +165,7 @@ const TYPES: [&str; 20] = [
     "f16x2", "bf16x2", "tf32", "e4m3",
 ];
 
-/// What ptxas 13.0 takes: an operation, its types to global memory, and its types to a peer's shared memory.
+/// The reductions of ptxas 13.0: an operation, its types to global memory, and its types to a peer's shared memory.
 const REDUCTIONS: [(&str, &[&str], &[&str]); 9] = [
     ("add", &["u32", "u64", "s32", "f32", "f64"], &["u32", "u64", "s32"]),
     ("add.noftz", &["f16", "bf16"], &[]),

@@ -62,7 +62,7 @@ fn lanes_that_name_different_members_are_on_their_own() {
         1,
         32,
     );
-    // Of each half: the bits of its even lanes, those that are alike, the sum of its lanes, its first.
+    // For each half: the mask of even lanes, the mask of equal values, the sum of lane numbers, and the first lane.
     let expected = |l: u32| {
         let half = if l < 16 { 0xffff } else { 0xffff_0000_u32 };
         let (even, odd) = (half & 0x5555_5555, half & 0xaaaa_aaaa);

@@ -1,5 +1,5 @@
-//! Contract: PTX runs as a GPU runs it, bit by bit where IEEE 754 or the manual determine it; every planted defect is found and
-//! named; what is right is silent; what is malformed or not run here is refused with its line.
+//! Contract: PTX runs as on a GPU, bit by bit where IEEE 754 or the manual define the result. Every planted defect is found and named.
+//! Correct kernels give no finding. Malformed and unsupported texts are refused with their line.
 
 mod accepted;
 mod bench;

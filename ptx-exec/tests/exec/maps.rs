@@ -195,7 +195,7 @@ fn uses_without_the_fences_of_the_tensormap_proxy_are_found() {
     let acquire = "@%p3 fence.proxy.tensormap::generic.acquire.gpu [%d6], 0x80;\n";
     let all = triton();
     all.with(acquire, "").breaks(RACES, Rule::MapAcquire, "tensormap.cp_fenceproxy");
-    // Of another map; before the map is there.
+    // An acquire of another map, and an acquire before the map is written.
     all.with("acquire.gpu [%d6], 0x80", "acquire.gpu [%d6+128], 0x80").breaks(RACES, Rule::MapAcquire, "");
     made(&["setp.lt.u32 %p3, %r1, 32;\n", acquire, MAKE, PUBLISH, "bar.sync 0;\n", USE].concat()).breaks(
         RACES,
@@ -334,7 +334,7 @@ fn values_that_a_field_does_not_take_are_found() {
         let found = found.unwrap_or_else(|| panic!("{field} {to}: {report}")).to_string();
         assert!(found.contains(words) && found.contains("tensormap.replace"), "{found}");
     }
-    // What fits no box, each by itself right.
+    // Values that are valid by themselves, but do not fit the box.
     for (field, from, to, words) in [
         ("interleave_layout", "], 0;", "], 1;", "interleave"),
         ("swizzle_mode", "], 0;", "], 1;", "swizzle"),
@@ -352,7 +352,7 @@ fn values_that_a_field_does_not_take_are_found() {
     moved.run(Modes::PLAIN, 0).0.findings.iter().find(|f| f.rule == Rule::MapField).expect("an address of 8 bytes");
 }
 
-/// One line a form: what ptxas 13.0 takes, and what it refuses.
+/// Forms that ptxas 13.0 accepts or refuses, one on each line.
 const FORMS: &str = include_str!("maps_forms.txt");
 
 fn form(line: &str) -> String {

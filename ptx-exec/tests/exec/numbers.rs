@@ -25,7 +25,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     bytes.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().expect("8 bytes"))).collect()
 }
 
-/// What is kept of a form's results.
+/// The bytes that the file keeps of a form's results.
 fn kept(form: &Form, results: &[u64]) -> Vec<u8> {
     if form.compare != Compare::Exact {
         return results.iter().flat_map(|r| (*r as u32).to_le_bytes()).collect();

@@ -1,4 +1,4 @@
-//! The memory model: what fences, scopes, state spaces and proxies order is silent, and what they do not is found with every seed.
+//! The memory model. Accesses that fences, scopes, state spaces and proxies order give no finding; all others are found with every seed.
 
 use ptx_exec::Modes;
 use ptx_exec::{FindingKind, Report, Rule};
@@ -79,7 +79,7 @@ fn sets() -> Vec<(String, Option<usize>)> {
     all
 }
 
-/// Ways to read the flag, what stands behind the loop, and the widest scope that it is an acquire of.
+/// Ways to read the flag, the text after the loop, and the widest scope of the acquire.
 fn looks() -> Vec<(String, String, Option<usize>)> {
     let mut all = Vec::new();
     let reads = [
@@ -167,7 +167,7 @@ fn a_relaxed_store_of_another_thread_ends_a_release() {
     let relaxed = "st.relaxed.gpu.global.u32 [%d10], 2;";
     is_found(&three, &[]);
     is_found(&three.with(relaxed, "st.volatile.global.u32 [%d10], 2;"), &[]);
-    // An atomic goes on with the chain, and so does who has acquired and releases.
+    // An atomic continues the release sequence. A thread that has acquired may also release again.
     is_silent(&three.with(relaxed, "atom.relaxed.gpu.global.exch.b32 %r22, [%d10], 2;"));
     is_silent(&three.with(relaxed, "red.relaxed.gpu.global.add.u32 [%d10], 1;"));
     is_silent(&three.with(relaxed, "fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [%d10], 2;"));
@@ -268,7 +268,7 @@ fn proxy_fences_order_their_state_space_alone() {
         is_silent(&stores.with(fence, good));
     }
     is_found(&stores.with(fence, "fence.proxy.async.global;"), &[Rule::ProxyFence]);
-    // The other way round: what threads wrote to global memory is copied to shared memory.
+    // The other direction: threads write global memory, and a copy brings it to shared memory.
     let load = case(
         "@%p1 mbarrier.init.shared::cta.b64 [%r6], 1;\nst.global.u32 [%d4], %r1;\nFENCE\nbar.sync 0;\n\
          @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 256;\n\

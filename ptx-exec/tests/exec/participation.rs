@@ -335,19 +335,19 @@ fn a_barrier_that_some_lanes_skip_is_found() {
 fn barriers_that_lanes_come_to_by_different_ways_are_silent() {
     let prelude = "and.b32 %r10, %r1, 31;\nsetp.ge.u32 %p1, %r10, 16;\nsetp.eq.u32 %p5, %r1, %r1;\n";
     for body in [
-        // Both ways lead to the barrier: `if (a || b)`, with `b` true for all.
+        // Both paths lead to the barrier: `if (a || b)`, with `b` true for all.
         "@%p1 bra HERE;\n@!%p5 bra PAST;\nHERE:\nbar.sync 0;\nPAST:\nst.global.u32 [%d4], %r1;",
-        // Lanes part before a barrier that no lane comes to.
+        // Lanes diverge before a barrier that no lane reaches.
         "@%p1 bra PAST;\n@%p5 bra PAST;\nbar.sync 0;\nPAST:\nst.global.u32 [%d4], %r1;",
         // Lanes that leave do not skip it.
         "@%p1 ret;\nbar.sync 0;\nst.global.u32 [%d4], %r1;",
         "@!%p1 bra ON;\nst.global.u32 [%d4], %r1;\nret;\nON:\nbar.sync 0;\nst.global.u32 [%d4], %r1;",
-        // Of a loop, some in the first round.
+        // Some lanes leave a loop in its first round.
         "mov.u32 %r6, 0;\nLOOP:\n@%p1 ret;\nbar.sync 0;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p3, %r6, 4;\n@%p3 bra LOOP;\nst.global.u32 [%d4], %r1;",
-        // What is rare lies behind, in a loop with a barrier.
+        // The rare path is at the end of the text, in a loop with a barrier.
         "mov.u32 %r6, 0;\nLOOP:\nbar.sync 0;\n@%p1 bra RARE;\nBACK:\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p3, %r6, 4;\n@%p3 bra LOOP;\n\
          st.global.u32 [%d4], %r6;\nret;\nRARE:\nst.shared.u32 [%r5], %r6;\nbra BACK;",
-        // Threads of their own: the barrier counts them one by one.
+        // This barrier counts single threads.
         "@%p1 bra PAST;\nbarrier.sync 1, 32;\nPAST:\nst.global.u32 [%d4], %r1;",
     ] {
         silent(&format!("{prelude}{body}"), 64);

@@ -222,7 +222,7 @@ fn uninitialised_values_name_what_read_them() {
     assert_eq!(launch("st.global.u32 [%d4], %r9;", 1, 32, init).0.findings[0].origin, None);
 }
 
-/// What goes wrong in each block ends the launch, and it does not matter how many threads of the host run it.
+/// A fault in every block ends the launch early, and the findings do not depend on the number of host threads.
 #[test]
 fn launches_that_go_wrong_everywhere_end_early() {
     let module =

@@ -1,4 +1,4 @@
-//! What is read, what is refused and how, and that no input panics.
+//! Reading PTX texts: accepted texts, refusals, and no panic on any input.
 
 use ptx_exec::{Error, ErrorKind, Module};
 

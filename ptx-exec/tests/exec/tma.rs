@@ -1,4 +1,4 @@
-//! Bulk and tensor copies: what is right is silent whenever they happen, and each planted defect is found.
+//! Bulk and tensor copies. Correct kernels give no finding at any timing of the copies, and each planted defect is found.
 
 use ptx_exec::FindingKind;
 use ptx_exec::Modes;
@@ -26,7 +26,7 @@ fn boxes_are_loaded() {
     assert_eq!(out[..64], (64..128).collect::<Vec<u32>>());
     let (report, _) = Case { profile: true, ..case(LOAD) }.run(Modes::PLAIN, 0);
     assert_eq!(report.profile.expect("a profile").total("cp.async.bulk").bulk_bytes, 512);
-    // What lies outside of the tensor is zero; the bytes come all the same.
+    // Elements outside the tensor are zero, but count as bytes of the copy.
     let out = case(LOAD).with("mov.u32 %r8, 2", "mov.u32 %r8, -1").silent();
     assert_eq!(out[..64], [vec![0; 32], (0..32).collect()].concat());
     let out = case(LOAD).with("mov.u32 %r7, 0", "mov.u32 %r7, 30").silent();
@@ -75,7 +75,7 @@ fn loads_that_do_not_add_up_are_found() {
     // Two copies to one place.
     let copy = LOAD.lines().find(|l| l.starts_with("cp.async")).expect("a copy");
     load.with("], 512;", "], 1024;").with(copy, &format!("{copy}\n{copy}")).finds(Race, "");
-    // What threads wrote, and the copy writes, without a fence; then read by a thread while it comes.
+    // Threads write the destination of the copy, without a proxy fence and with one.
     load.with("bar.sync 0;", "st.shared.u32 [%r5], %r1;\nbar.sync 0;").finds(Race, "fence.proxy.async");
     load.with("bar.sync 0;", "st.shared.u32 [%r5], %r1;\nfence.proxy.async.shared::cta;\nbar.sync 0;").silent();
 }
@@ -177,12 +177,12 @@ fn stores_write_whole_chunks_behind_the_extent() {
     };
     let out = of_rows(2, 96).silent();
     assert_eq!(out[..12], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-    // What lies behind the last row belongs to nobody.
+    // The buffer ends after the last row.
     let short = of_rows(2, 88);
     short.finds(FindingKind::OutOfBounds, "8 lie behind the row's extent");
     let (report, _) = short.run(Modes::PLAIN, 0);
     assert_eq!(report.findings.first().map(|f| f.kind), Some(FindingKind::OutOfBounds), "{report}");
-    // Nor may somebody else write there meanwhile.
+    // A store to the padding races with the copy.
     let touched = of_rows(2, 96).with("OUT:", "OUT:\nsetp.eq.u32 %p2, %r1, 63;\n@%p2 st.global.u32 [%d1+40], %r1;");
     touched.finds(FindingKind::Race, "cp.async.bulk.tensor");
 }

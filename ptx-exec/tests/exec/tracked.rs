@@ -1,4 +1,4 @@
-//! What barriers in shared memory are told by hardware besides bulk copies: `cp.async.mbarrier.arrive` and `st.async`.
+//! `mbarrier` completion by `cp.async.mbarrier.arrive` and `st.async`.
 
 use ptx_exec::FindingKind::{Asynchrony, BarrierMisuse, Deadlock, Misaligned, OutOfBounds, Race, Uninitialized};
 use ptx_exec::Modes;
@@ -40,7 +40,7 @@ fn barriers_track_copies() {
     assert_eq!(leaves.silent()[..32], expected[..32]);
 }
 
-/// What happens depends on when the others do what they do, and something is found whenever that is.
+/// Findings depend on the interleaving, but every seed gives one.
 #[track_caller]
 fn is_found(case: &Case) {
     for seed in 0..12 {

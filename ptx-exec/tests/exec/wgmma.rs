@@ -96,7 +96,7 @@ impl Product {
         32 / size(self.a)
     }
 
-    /// What lies in shared memory, with B behind A.
+    /// The bytes of shared memory, with B after A.
     fn image(&self) -> Vec<u8> {
         let mut image = vec![0; 49152];
         for (ty, rows, lies, start, seed) in [(self.a, 64, self.lies[0], 0, 1), (self.b, self.n, self.lies[1], B, 3)] {

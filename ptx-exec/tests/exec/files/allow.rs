@@ -52,7 +52,7 @@ fn what_is_allowed_is_counted_and_the_rest_is_found() {
         (r#"{"entry": "racy", "finding": "exec-race"}"#.to_owned(), vec![9]),
         (r#"{"source": "k.cu:9", "finding": "exec-out-of-bounds", "because": "padded"}"#.to_owned(), vec![7, 8]),
         (r#"{"source": "k.cu:7"}, {"source": "k.cu:9"}"#.to_owned(), vec![8]),
-        // What does not fit allows nothing: another file, a part of a name, another line, entry or kind.
+        // These allow no finding: another file, a part of a name, another line, entry or kind.
         (r#"{"source": "ak.cu:7"}"#.to_owned(), vec![7, 8, 9]),
         (r#"{"source": ".cu:7"}"#.to_owned(), vec![7, 8, 9]),
         (r#"{"source": "k.cu:10"}"#.to_owned(), vec![7, 8, 9]),

@@ -1,4 +1,4 @@
-//! Arrays and texts: what has no end is refused at once, and elements that no kernel reads are named.
+//! Arrays and texts. Endless files are refused at once, and unsupported element types are named.
 
 use std::fs;
 use std::path::Path;
@@ -74,7 +74,7 @@ fn a_length_that_is_not_the_header_s_is_refused() {
     }
 }
 
-/// The kernel gets the bytes as they lie in the file, which is said; what comes out has the order, too.
+/// The kernel gets the bytes in the order of the file, and a note says so. The output has the same order.
 #[test]
 fn fortran_order_is_said() {
     let folder = folder("{}");

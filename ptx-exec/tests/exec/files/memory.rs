@@ -227,7 +227,7 @@ fn two_pointers_have_one_buffer() {
     }
 }
 
-/// What nobody wrote is found in mode `init`, and only there; what is written first is right.
+/// Uninitialised memory is found in mode `init` only. Memory that is written first gives no finding.
 #[test]
 fn memory_that_nobody_wrote_is_known_as_such() {
     let folder = with(COPY);

@@ -1,4 +1,4 @@
-//! What is written: one file for each output, and nothing over what a launch is made from.
+//! Outputs: one file for each, and no output replaces an input of a launch.
 
 use std::fs;
 

@@ -48,11 +48,11 @@ fn what_depends_on_the_seed_is_named() {
     let seeds = report.seeds.expect("several were asked for");
     assert!(report.report.is_clean() && seeds.failing.is_empty());
     assert!(matches!(&seeds.differing[..], [one] if one.starts_with("`args[0]` (x) from byte 0 on")), "{seeds:?}");
-    // What is written is of the first.
+    // The file holds the output of the first seed.
     let first = elements(&folder, "z.npy");
     let (_, alone) = of("", &RunOptions::default(), "");
     assert_eq!(first, elements(&alone, "z.npy"));
-    // What does not depend on it is not named.
+    // Outputs that do not depend on the seed are not named.
     let folder = super::folder(&launch(70));
     let file = LaunchFile::read(&folder.path().join("launch.json")).expect("it is one");
     let seeds = file.run(0, &many).expect("it runs").seeds.expect("several");
