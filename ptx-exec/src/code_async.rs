@@ -107,6 +107,8 @@ pub(super) struct BulkInfo {
 pub(super) struct StoreInfo {
     /// Bytes of an element.
     pub(super) bytes: u32,
+    /// What `red.async` does with what is there.
+    pub(super) red: Option<(BulkRed, Ty)>,
     /// As [`BulkInfo`] has them.
     pub(super) near64: [bool; 2],
     pub(super) near_offset: [i64; 2],

@@ -145,7 +145,7 @@ impl<'a> Lower<'a, '_> {
 
     pub(super) fn typed(&mut self, i: &Instruction<'a>, f: LaneFn, ctl: u32, to: Ty, from: &[Ty]) -> Result<()> {
         self.expect_operands(i, from.len() + 1)?;
-        let d = self.destination(&i.operands[0], class(to))?;
+        let d = self.destination_of(&i.operands[0], to)?;
         let operands = self.sources(i, from)?;
         self.lane(f, ctl, d, &operands)
     }
@@ -156,7 +156,7 @@ impl<'a> Lower<'a, '_> {
 
     pub(super) fn quick(&mut self, i: &Instruction<'a>, op: Op, to: Ty, from: &[Ty]) -> Result<()> {
         self.expect_operands(i, from.len() + 1)?;
-        let d = self.destination(&i.operands[0], class(to))?;
+        let d = self.destination_of(&i.operands[0], to)?;
         let operands = self.sources(i, from)?;
         self.fast(op, d, &operands)
     }
@@ -166,6 +166,12 @@ impl<'a> Lower<'a, '_> {
         let ty = *m.types.last().ok_or_else(|| self.unsupported(i))?;
         if matches!(i.name, "and" | "or" | "xor" | "not") {
             return self.logic(i, &m, ty);
+        }
+        let is_bits = matches!(ty, Ty::B16 | Ty::B32 | Ty::B64);
+        let adds =
+            matches!(i.name, "add" | "sub" | "mul" | "mad" | "div" | "rem" | "min" | "max" | "abs" | "neg" | "sad");
+        if is_bits && adds {
+            return Err(self.unsupported(i));
         }
         if ty.is_float() { self.float(i, &m, ty) } else { self.integer(i, &m, ty) }
     }
@@ -300,7 +306,7 @@ impl<'a> Lower<'a, '_> {
             return self.uniform(i, f, ctl, ty, 2);
         }
         // Of three operands: the third against the result of the first two.
-        let d = self.destination(&i.operands[0], class(ty))?;
+        let d = self.destination_of(&i.operands[0], ty)?;
         let operands = self.sources(i, &[ty; 3])?;
         let between = self.register(class(ty), ty.bits())?;
         self.lane(f, ctl, between, &operands[..2])?;

@@ -1,7 +1,7 @@
 //! Comparisons: `setp` gives predicates, `set` gives numbers. PTX ISA, "Comparison and Selection Instructions".
 
 use super::alu::{by_integer, class, mods};
-use super::operands::is_sink;
+use super::operands::{IS_CLUSTER, SPECIAL, is_sink};
 use super::{Lower, Result};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Base, Class, Combine, Inst, NONE, Op, SetpInfo};
@@ -71,7 +71,7 @@ impl<'a> Lower<'a, '_> {
         let (of, types) = self.comparison(i)?;
         let to = mods(i).types.first().copied().filter(|_| types == 2).ok_or_else(|| self.unsupported(i))?;
         let one = holds(to, of.ty).ok_or_else(|| self.unsupported(i))?;
-        let d = self.destination(&i.operands[0], class(to))?;
+        let d = self.destination_of(&i.operands[0], to)?;
         let zero = self.constant(0, Base::Zero, false)?;
         let high = self.constant(one << 16, Base::Zero, false)?;
         let one = self.constant(one, Base::Zero, false)?;
@@ -157,6 +157,17 @@ impl<'a> Lower<'a, '_> {
             self.compared(of, Op::SetpLane, f, [d, NONE])?;
         }
         Ok(both)
+    }
+
+    /// Whether the launch has clusters, as a predicate.
+    pub(super) fn has_clusters(&mut self) -> Result<u32> {
+        let number = SPECIAL.iter().position(|name| *name == IS_CLUSTER).unwrap_or_default();
+        let (value, zero) = (self.special(number as u32)?, self.constant(0, Base::Zero, false)?);
+        let is_not =
+            Comparison { ty: Ty::U32, cmp: 1, ctl: 0, combine: None, from: [value, zero, NONE], negate_c: false };
+        let register = self.register(Class::Pred, 1)?;
+        self.compared(&is_not, Op::SetpU32, int::u32::set, [register, NONE])?;
+        Ok(register)
     }
 
     fn compared(&mut self, of: &Comparison, op: Op, f: LaneFn, [d, e]: [u32; 2]) -> Result<()> {

@@ -24,7 +24,11 @@ impl<'a> Lower<'a, '_> {
             "exit" => self.emit(Inst::new(Op::Exit)).map(|_| ()),
             "trap" => self.emit(Inst::new(Op::Trap)).map(|_| ()),
             "brkpt" | "pmevent" => self.emit(Inst::new(Op::Nop)).map(|_| ()),
-            "nanosleep" => self.emit(Inst::new(Op::Sleep)).map(|_| ()),
+            "nanosleep" => {
+                self.expect_operands(i, 1)?;
+                self.source(&i.operands[0], Ty::U32)?;
+                self.emit(Inst::new(Op::Sleep)).map(|_| ())
+            }
             _ => self.call(i),
         }
     }

@@ -1,7 +1,7 @@
 //! Moves, conversions, selections, comparisons.
 
 use super::alu::{class, mods};
-use super::operands::{Meaning, is_sink};
+use super::operands::{IS_CLUSTER, Meaning, SPECIAL, is_sink};
 use super::{Lower, Result};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Base, Class, Inst, Op};
@@ -26,19 +26,28 @@ impl<'a> Lower<'a, '_> {
 
     fn mov(&mut self, i: &Instruction<'a>) -> Result<()> {
         self.expect_operands(i, 2)?;
-        let [word] = i.modifiers[..] else { return Err(self.unsupported(i)) };
+        let word = match i.modifiers[..] {
+            [word] => word,
+            ["v2", word] => return self.mov_vector(i, 2, word),
+            ["v4", word] => return self.mov_vector(i, 4, word),
+            _ => return Err(self.unsupported(i)),
+        };
         let ty = Ty::parse(word).filter(|t| t.bits() <= 64).ok_or_else(|| self.unsupported(i))?;
         match (&i.operands[0], &i.operands[1]) {
             (Operand::Vector(parts), from) => self.unpack(i, ty, parts, from),
             (to, Operand::Vector(parts)) => self.pack(i, ty, to, parts),
             (to, from) if ty == Ty::Pred => {
                 let d = self.destination(to, Class::Pred)?;
-                let a = self.pred_value(from)?;
+                let a = match from {
+                    Operand::Name(IS_CLUSTER, None) => self.has_clusters()?,
+                    _ => self.pred_value(from)?,
+                };
                 self.emit(Inst { d, a, ..Inst::new(Op::PMov) })?;
                 Ok(())
             }
+            (_, Operand::Name(IS_CLUSTER, None)) => Err(self.malformed(i, "a predicate: the special register is one")),
             (to, from) => {
-                let d = self.destination(to, class(ty))?;
+                let d = self.destination_of(to, ty)?;
                 let a = match self.source(from, ty) {
                     Ok(a) => a,
                     // `mov.b64 %rd, %tid.x` and `mov.u32 %r, %clock64` keep what fits.
@@ -55,6 +64,45 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
+    /// `mov.v4.u32 a, %tid`, and of vectors.
+    fn mov_vector(&mut self, i: &Instruction<'a>, n: usize, word: &str) -> Result<()> {
+        let ty = Ty::parse(word).filter(|t| matches!(t.bits(), 8..=64)).ok_or_else(|| self.unsupported(i))?;
+        let (to, from) = (self.components(i, &i.operands[0], n)?, self.components(i, &i.operands[1], n)?);
+        let is_special = matches!(&i.operands[1], Operand::Name(name, None) if is_vector_special(name));
+        if ty.bits() * n as u32 > 128 || is_special && (n, ty.bits(), ty.is_float()) != (4, 32, false) {
+            return Err(self.unsupported(i));
+        }
+        // An element may be overwritten by one before it: all are read first.
+        let mut read = Vec::new();
+        for element in &from {
+            let (a, copy) = (self.source(element, ty)?, self.register(class(ty), ty.bits())?);
+            self.fast(if class(ty) == Class::W64 { Op::Mov64 } else { Op::Mov32 }, copy, &[a])?;
+            read.push(copy);
+        }
+        for (element, a) in to.iter().zip(read).filter(|(element, _)| !is_sink(element)) {
+            let d = self.destination_of(element, ty)?;
+            self.fast(if class(ty) == Class::W64 { Op::Mov64 } else { Op::Mov32 }, d, &[a])?;
+        }
+        Ok(())
+    }
+
+    /// The elements of a vector: those in braces, or those of a register or special register that has so many.
+    fn components(&self, i: &Instruction<'a>, operand: &Operand<'a>, n: usize) -> Result<Vec<Operand<'a>>> {
+        const NAMES: [&str; 4] = ["x", "y", "z", "w"];
+        match operand {
+            Operand::Vector(all) if all.len() == n => Ok(all.clone()),
+            Operand::Name(name, None) if is_vector_special(name) && self.find(name).is_none() => {
+                // The fourth is reserved, and 0.
+                let all = NAMES[..3].iter().map(|part| Operand::Name(name, Some(part)));
+                Ok(all.chain([Operand::Int(0)]).take(n).collect())
+            }
+            Operand::Name(name, None) if self.lanes_of(name) == Some(n as u32) => {
+                Ok(NAMES[..n].iter().map(|part| Operand::Name(name, Some(part))).collect())
+            }
+            _ => Err(self.malformed(i, "vectors of as many elements")),
+        }
+    }
+
     /// `mov.b32 {a, b}, c`
     fn unpack(&mut self, i: &Instruction<'a>, ty: Ty, parts: &[Operand<'a>], from: &Operand<'a>) -> Result<()> {
         let from = self.source(from, ty)?;
@@ -63,6 +111,9 @@ impl<'a> Lower<'a, '_> {
             return Err(self.unsupported(i));
         }
         let results = self.sinks(parts, Class::W32)?;
+        for (part, register) in parts.iter().zip(&results) {
+            self.is_as_wide_as(part, *register, bits)?;
+        }
         if ty.bits() == 64 && bits == 32 {
             let (d, e) = (results[0], results[1]);
             self.emit(Inst { d, e, a: from, ..Inst::new(Op::Unpack64) })?;
@@ -90,7 +141,7 @@ impl<'a> Lower<'a, '_> {
 
     /// `mov.b32 c, {a, b}`
     fn pack(&mut self, i: &Instruction<'a>, ty: Ty, to: &Operand<'a>, parts: &[Operand<'a>]) -> Result<()> {
-        let d = self.destination(to, class(ty))?;
+        let d = self.destination_of(to, ty)?;
         let bits = ty.bits() / parts.len().max(1) as u32;
         let part = match bits {
             8 => Ty::B8,
@@ -128,7 +179,7 @@ impl<'a> Lower<'a, '_> {
         self.expect_operands(i, 4)?;
         let [word] = i.modifiers[..] else { return Err(self.unsupported(i)) };
         let ty = Ty::parse(word).filter(|t| t.bits() <= 64).ok_or_else(|| self.unsupported(i))?;
-        let d = self.destination(&i.operands[0], class(ty))?;
+        let d = self.destination_of(&i.operands[0], ty)?;
         let (a, b) = (self.source(&i.operands[1], ty)?, self.source(&i.operands[2], ty)?);
         let c = self.pred_value(&i.operands[3])?;
         self.fast(if class(ty) == Class::W64 { Op::Selp64 } else { Op::Selp32 }, d, &[a, b, c])
@@ -143,7 +194,7 @@ impl<'a> Lower<'a, '_> {
             Ty::F32 => int::slct_f32,
             _ => return Err(self.unsupported(i)),
         };
-        let d = self.destination(&i.operands[0], class(*ty))?;
+        let d = self.destination_of(&i.operands[0], *ty)?;
         let from =
             [self.source(&i.operands[1], *ty)?, self.source(&i.operands[2], *ty)?, self.source(&i.operands[3], *by)?];
         self.lane(f, m.ctl, d, &from)
@@ -159,7 +210,7 @@ impl<'a> Lower<'a, '_> {
             }
             _ => return Err(self.unsupported(i)),
         };
-        let d = self.destination(&i.operands[0], Class::W32)?;
+        let d = self.destination_of(&i.operands[0], Ty::B32)?;
         let mut from = Vec::new();
         for operand in &i.operands[1..] {
             from.push(self.source(operand, Ty::B32)?);
@@ -226,6 +277,12 @@ impl Lower<'_, '_> {
             .found(format!("{} bits", self.bits_of(register)))
             .required(format!("a register of {} bits or more", ty.bits())))
     }
+}
+
+/// Whether a special register has components.
+fn is_vector_special(name: &str) -> bool {
+    let x = SPECIAL.iter().filter_map(|special| special.strip_suffix(".x"));
+    x.into_iter().any(|special| special == name)
 }
 
 fn join16(a: u64, _: u64, _: u64, _: u32) -> u64 {

@@ -13,7 +13,7 @@ pub(super) fn is_one(i: &Instruction<'_>) -> bool {
     match i.name {
         "mbarrier" | "mapa" | "getctarank" | "setmaxnreg" | "wgmma" => true,
         "cp" => i.modifiers.contains(&"bulk") || tracks(i),
-        "st" => first == "async",
+        "st" | "red" => first == "async",
         "barrier" => first == "cluster",
         "fence" => matches!(first, "proxy" | "mbarrier_init"),
         _ => false,
@@ -43,6 +43,25 @@ fn reduces(op: BulkRed, ty: Ty, to_peer: bool) -> bool {
     if to_peer { to_cluster } else { to_global }
 }
 
+/// Whether `red.async` reduces with an operation and a type, as ptxas has it.
+fn reduces_async(op: BulkRed, ty: Ty) -> bool {
+    reduces(op, ty, true) || op == BulkRed::Add && ty == Ty::S64
+}
+
+fn bulk_red(word: &str) -> Option<BulkRed> {
+    Some(match word {
+        "add" => BulkRed::Add,
+        "min" => BulkRed::Min,
+        "max" => BulkRed::Max,
+        "inc" => BulkRed::Inc,
+        "dec" => BulkRed::Dec,
+        "and" => BulkRed::And,
+        "or" => BulkRed::Or,
+        "xor" => BulkRed::Xor,
+        _ => return None,
+    })
+}
+
 impl<'a> Lower<'a, '_> {
     pub(super) fn hopper(&mut self, i: &Instruction<'a>) -> Result<()> {
         match i.name {
@@ -50,7 +69,7 @@ impl<'a> Lower<'a, '_> {
             "wgmma" => self.wgmma(i),
             "cp" if tracks(i) => self.mbarrier(i),
             "cp" => self.bulk(i),
-            "st" => self.store_async(i),
+            "st" | "red" => self.store_async(i),
             "barrier" => self.cluster_barrier(i),
             "fence" => self.proxy_fence(i),
             "setmaxnreg" => self.set_max_registers(i),
@@ -108,7 +127,7 @@ impl<'a> Lower<'a, '_> {
         let mut inst = Inst::new(Op::Mbarrier);
         if info.op == MbarrierOp::Pending {
             self.expect_operands(i, 2)?;
-            inst.d = self.destination(&operands[0], Class::W32)?;
+            inst.d = self.destination_of(&operands[0], Ty::B32)?;
             inst.a = self.source(&operands[1], Ty::B64)?;
             return self.emit_mbarrier(inst, info);
         }
@@ -220,21 +239,8 @@ impl<'a> Lower<'a, '_> {
 
     /// `.add.f32` of a reduction; that of a tensor has no type of its own.
     fn reduction(&self, i: &Instruction<'a>, words: &mut Vec<&'a str>, tensor: bool) -> Result<(BulkRed, Ty)> {
-        let of = |w: &str| {
-            Some(match w {
-                "add" => BulkRed::Add,
-                "min" => BulkRed::Min,
-                "max" => BulkRed::Max,
-                "inc" => BulkRed::Inc,
-                "dec" => BulkRed::Dec,
-                "and" => BulkRed::And,
-                "or" => BulkRed::Or,
-                "xor" => BulkRed::Xor,
-                _ => return None,
-            })
-        };
-        let at = words.iter().position(|w| of(w).is_some()).ok_or_else(|| self.unsupported(i))?;
-        let op = of(words.remove(at)).ok_or_else(|| self.unsupported(i))?;
+        let at = words.iter().position(|w| bulk_red(w).is_some()).ok_or_else(|| self.unsupported(i))?;
+        let op = bulk_red(words.remove(at)).ok_or_else(|| self.unsupported(i))?;
         let ty = if tensor {
             Ty::B8
         } else {
@@ -319,6 +325,21 @@ impl<'a> Lower<'a, '_> {
     fn store_async(&mut self, i: &Instruction<'a>) -> Result<()> {
         let mut words = i.modifiers[1..].to_vec();
         words.retain(|w| !matches!(*w, "weak" | "shared::cluster"));
+        let mut red = None;
+        if let ("red", ["relaxed", "cluster", rest @ ..]) = (i.name, &words[..]) {
+            let (op, ty) = match rest {
+                ["mbarrier::complete_tx::bytes", op, ty] => (bulk_red(op), Ty::parse(ty)),
+                _ => (None, None),
+            };
+            red = op.zip(ty).filter(|(op, ty)| reduces_async(*op, *ty));
+            words = match rest {
+                [told, .., ty] => vec![*told, *ty],
+                _ => Vec::new(),
+            };
+        }
+        if i.name == "red" && (red.is_none() || i.modifiers.contains(&"weak")) {
+            return Err(self.unsupported(i));
+        }
         let (count, ty) = match words[..] {
             ["mbarrier::complete_tx::bytes", ty] => (1, ty),
             ["mbarrier::complete_tx::bytes", "v2", ty] => (2, ty),
@@ -330,7 +351,7 @@ impl<'a> Lower<'a, '_> {
         let [to, from, told] = &i.operands[..] else {
             return Err(self.malformed(i, "an address, the elements to store, and the address of an mbarrier"));
         };
-        let mut info = StoreInfo { bytes: ty.bits() / 8, near64: [false; 2], near_offset: [0; 2] };
+        let mut info = StoreInfo { bytes: ty.bits() / 8, red, near64: [false; 2], near_offset: [0; 2] };
         let mut inst = Inst::new(Op::StAsync);
         for (n, (operand, register)) in [(to, &mut inst.a), (told, &mut inst.c)].into_iter().enumerate() {
             let (row, offset, _) = self.address(operand)?;

@@ -167,7 +167,7 @@ impl<'a> Lower<'a, '_> {
 
     fn bfi(&mut self, i: &Instruction<'a>, ty: Ty) -> Result<()> {
         self.expect_operands(i, 5)?;
-        let d = self.destination(&i.operands[0], class(ty))?;
+        let d = self.destination_of(&i.operands[0], ty)?;
         let a = self.source(&i.operands[1], ty)?;
         let b = self.source(&i.operands[2], ty)?;
         let (position, length) = (&i.operands[3], &i.operands[4]);
@@ -239,7 +239,7 @@ impl<'a> Lower<'a, '_> {
         self.carry = Some(carry);
         let is_mad = name == "mad";
         self.expect_operands(i, if is_mad { 4 } else { 3 })?;
-        let d = self.destination(&i.operands[0], class(ty))?;
+        let d = self.destination_of(&i.operands[0], ty)?;
         let mut from = self.sources(i, &vec![ty; if is_mad { 3 } else { 2 }])?;
         if is_mad {
             let f = match m.words.iter().find(|w| **w != "cc") {

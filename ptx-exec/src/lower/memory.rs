@@ -271,7 +271,11 @@ impl<'a> Lower<'a, '_> {
         let mut registers = Vec::new();
         // An atomic that discards its result is a reduction.
         if !is_red && !is_sink(&i.operands[0]) {
-            registers = self.sinks(self.elements(i, &i.operands[0], a.lanes)?, class(ty))?;
+            let results = self.elements(i, &i.operands[0], a.lanes)?;
+            registers = self.sinks(results, class(ty))?;
+            for (result, register) in results.iter().zip(&registers) {
+                self.is_as_wide_as(result, *register, ty.bits())?;
+            }
         }
         let defs = registers.len() as u8;
         for operand in &i.operands[at + 1..at + 1 + count] {
@@ -333,6 +337,11 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn fence(&mut self, i: &Instruction<'a>) -> Result<()> {
+        if i.modifiers == ["proxy", "alias"] {
+            // Other names of one place are not what is run here.
+            self.expect_operands(i, 0)?;
+            return self.emit(Inst::new(Op::Nop)).map(drop);
+        }
         let mut found = (Order::AcqRel, Scope::Sys);
         for word in &i.modifiers {
             found = match (*word, order(word), scope(word)) {

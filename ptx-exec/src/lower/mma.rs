@@ -16,7 +16,7 @@ impl<'a> Lower<'a, '_> {
                     return Err(self.unsupported(i));
                 }
                 self.expect_operands(i, 2)?;
-                let d = self.destination(&i.operands[0], Class::W32)?;
+                let d = self.destination_of(&i.operands[0], Ty::B32)?;
                 let a = self.source(&i.operands[1], Ty::B32)?;
                 self.emit(Inst { d, a, ..Inst::new(Op::MovMatrix) })?;
                 Ok(())
@@ -58,7 +58,11 @@ impl<'a> Lower<'a, '_> {
             return Err(self.malformed(i, "as many registers as matrices"));
         }
         let list: Vec<u32> = if is_load {
-            self.sinks(all, Class::W32)?
+            let list = self.sinks(all, Class::W32)?;
+            for (operand, register) in all.iter().zip(&list) {
+                self.is_as_wide_as(operand, *register, 32)?;
+            }
+            list
         } else {
             all.iter().map(|operand| self.source(operand, Ty::B32)).collect::<Result<_>>()?
         };
@@ -126,15 +130,17 @@ impl<'a> Lower<'a, '_> {
                 return Err(self.malformed(i, &format!("{} registers in operand {}", counts[n], n + 1)));
             }
             let of = [d, a, b, c][n];
-            let of = if of == Ty::F64 {
-                Ty::F64
-            } else if n == 0 || n == 3 {
-                of
-            } else {
-                Ty::B32
+            // Elements of less than 32 bits come packed.
+            let of = match of {
+                Ty::F64 => Ty::F64,
+                Ty::F32 if n == 0 || n == 3 => Ty::F32,
+                _ => Ty::B32,
             };
             if n == 0 {
                 list = self.sinks(all, class(of))?;
+                for (e, register) in all.iter().zip(&list) {
+                    self.is_as_wide_as(e, *register, of.bits())?;
+                }
                 continue;
             }
             for e in all {

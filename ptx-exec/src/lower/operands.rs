@@ -1,5 +1,6 @@
 //! Operands: registers, numbers, addresses of variables, special registers.
 
+use super::alu::class;
 use super::{Binding, Lower, Place, Result};
 use crate::ast::{Instruction, Operand, Value, Variable};
 use crate::code::{Base, Class, GlobalVariable, InitialAddress, Inst, NONE, Op};
@@ -66,6 +67,9 @@ pub(crate) const SPECIAL: &[&str] = &[
     "%envreg1",
     "%envreg2",
 ];
+
+/// The special register that is a predicate.
+pub(super) const IS_CLUSTER: &str = "%is_explicit_cluster";
 
 /// Whether a special register has 64 bits; `None` where there is none of that number.
 pub(crate) fn is_wide_special(number: u32) -> Option<bool> {
@@ -154,6 +158,14 @@ impl<'a> Lower<'a, '_> {
         })
     }
 
+    /// Elements of a vector register.
+    pub(super) fn lanes_of(&self, name: &str) -> Option<u32> {
+        match self.find(name)? {
+            Binding::Registers { count: None, lanes, .. } => Some(*lanes),
+            _ => None,
+        }
+    }
+
     pub(super) fn class_of(&self, register: u32) -> Class {
         self.registers[register as usize].class
     }
@@ -202,6 +214,27 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
+    /// The same of a type, for which the register is wide enough.
+    pub(super) fn destination_of(&self, operand: &Operand<'_>, ty: Ty) -> Result<u32> {
+        let register = self.destination(operand, class(ty))?;
+        self.is_as_wide_as(operand, register, ty.bits())?;
+        Ok(register)
+    }
+
+    /// ptxas takes a register of 16 bits for no type of 32, nor the other way round; of 8 bits it takes both.
+    pub(super) fn is_as_wide_as(&self, operand: &Operand<'_>, register: u32, bits: u32) -> Result<()> {
+        let Operand::Name(name, component) = operand else { return Ok(()) };
+        let has = self.bits_of(register);
+        let fits = self.class_of(register) == Class::Pred || has == bits || bits < 16 && has > bits;
+        if fits || is_sink(operand) || !matches!(self.meaning(name, *component), Ok(Meaning::Register(_))) {
+            return Ok(());
+        }
+        Err(self
+            .error(ErrorKind::Name, "a register does not fit the instruction's type")
+            .found(format!("{}, a register of {has} bits", clip(name)))
+            .required(format!("a register of {bits} bits")))
+    }
+
     fn discarded(&self, required: &str) -> Error {
         self.error(ErrorKind::Syntax, "the instruction does not discard this result").found("_").required(required)
     }
@@ -217,6 +250,11 @@ impl<'a> Lower<'a, '_> {
             Class::W64 => 64,
         };
         self.register(class, bits)
+    }
+
+    /// The same of a type, for which the register is wide enough.
+    pub(super) fn sink_of(&mut self, operand: &Operand<'_>, ty: Ty) -> Result<u32> {
+        if is_sink(operand) { self.sink(operand, class(ty)) } else { self.destination_of(operand, ty) }
     }
 
     /// The registers of a vector that is written: `_` for some of them, but not for all.
@@ -248,6 +286,7 @@ impl<'a> Lower<'a, '_> {
         let class = if ty.bits() > 32 { Class::W64 } else { Class::W32 };
         let register = self.any_source(operand, ty)?;
         if self.class_of(register) == class {
+            self.is_as_wide_as(operand, register, ty.bits())?;
             return Ok(register);
         }
         Err(self

@@ -15,14 +15,14 @@ impl<'a> Lower<'a, '_> {
             "redux" => self.redux(i),
             "activemask" => {
                 self.expect_operands(i, 1)?;
-                let d = self.destination(&i.operands[0], Class::W32)?;
+                let d = self.destination_of(&i.operands[0], Ty::B32)?;
                 self.emit(Inst { d, ..Inst::new(Op::ActiveMask) })?;
                 Ok(())
             }
             "elect" => {
                 self.expect_operands(i, 2)?;
                 let Operand::Pair(d, p) = &i.operands[0] else { return Err(self.malformed(i, "d|p and a mask")) };
-                let (d, e) = (self.sink(d, Class::W32)?, self.destination(p, Class::Pred)?);
+                let (d, e) = (self.sink_of(d, Ty::B32)?, self.destination(p, Class::Pred)?);
                 let a = self.source(&i.operands[1], Ty::B32)?;
                 self.emit(Inst { d, e, a, ..Inst::new(Op::Elect) })?;
                 Ok(())
@@ -102,8 +102,8 @@ impl<'a> Lower<'a, '_> {
         };
         self.expect_operands(i, 5)?;
         let (d, e) = match &i.operands[0] {
-            Operand::Pair(d, p) => (self.destination(d, Class::W32)?, self.sink(p, Class::Pred)?),
-            d => (self.destination(d, Class::W32)?, NONE),
+            Operand::Pair(d, p) => (self.destination_of(d, Ty::B32)?, self.sink(p, Class::Pred)?),
+            d => (self.destination_of(d, Ty::B32)?, NONE),
         };
         let mut from = Vec::new();
         for operand in &i.operands[1..] {
@@ -139,6 +139,7 @@ impl<'a> Lower<'a, '_> {
         };
         self.expect_operands(i, 3)?;
         let d = self.destination(&i.operands[0], to)?;
+        self.is_as_wide_as(&i.operands[0], d, 32)?;
         let a = self.pred_value(&i.operands[1])?;
         let b = self.source(&i.operands[2], Ty::B32)?;
         self.emit(Inst { d, a, b, x: mode as u32, ..Inst::new(Op::Vote) })?;
@@ -159,9 +160,9 @@ impl<'a> Lower<'a, '_> {
         };
         self.expect_operands(i, 3)?;
         let (d, e) = match &i.operands[0] {
-            Operand::Pair(d, p) if all => (self.sink(d, Class::W32)?, self.sink(p, Class::Pred)?),
-            d if all => (self.sink(d, Class::W32)?, NONE),
-            d => (self.destination(d, Class::W32)?, NONE),
+            Operand::Pair(d, p) if all => (self.sink_of(d, Ty::B32)?, self.sink(p, Class::Pred)?),
+            d if all => (self.sink_of(d, Ty::B32)?, NONE),
+            d => (self.destination_of(d, Ty::B32)?, NONE),
         };
         let a = self.source(&i.operands[1], ty)?;
         let b = self.source(&i.operands[2], Ty::B32)?;
@@ -183,7 +184,7 @@ impl<'a> Lower<'a, '_> {
             _ => return Err(self.unsupported(i)),
         };
         self.expect_operands(i, 3)?;
-        let d = self.destination(&i.operands[0], Class::W32)?;
+        let d = self.destination_of(&i.operands[0], Ty::B32)?;
         let (a, b) = (self.source(&i.operands[1], Ty::B32)?, self.source(&i.operands[2], Ty::B32)?);
         self.emit(Inst { d, a, b, x, ..Inst::new(Op::Redux) })?;
         Ok(())

@@ -147,7 +147,7 @@ impl<'a> Lower<'a, '_> {
             return Err(self.malformed(i, "a third operand where there is a part of the result or a second operation"));
         }
         let [d, a, b] = selected.map(|(operand, _)| operand);
-        let d = self.destination(&d, Class::W32)?;
+        let d = self.destination_of(&d, Ty::B32)?;
         let (a, b) = (self.source(&a, Ty::U32)?, self.source(&b, Ty::U32)?);
         let c = match i.operands.get(3) {
             Some(c) => self.source(c, Ty::U32)?,
@@ -160,7 +160,7 @@ impl<'a> Lower<'a, '_> {
         self.expect_operands(i, 4)?;
         let [(d, masked), (a, of_a), (b, of_b)] = [0, 1, 2].map(|n| split(&i.operands[n]));
         v.mask = mask(masked, v.lanes).ok_or_else(|| self.malformed(i, "a mask of the parts that are written"))?;
-        let d = self.destination(&d, Class::W32)?;
+        let d = self.destination_of(&d, Ty::B32)?;
         let (a, b) = (self.source(&a, Ty::U32)?, self.source(&b, Ty::U32)?);
         let c = self.source(&i.operands[3], Ty::U32)?;
         let mut from = [a, b];
@@ -221,7 +221,7 @@ impl<'a> Lower<'a, '_> {
         for (to, (_, word)) in v.parts[1..].iter_mut().zip(&from) {
             *to = part(word).ok_or_else(|| self.malformed(i, "a part: b0 to b3, h0 or h1"))?;
         }
-        let d = self.destination(&i.operands[0], Class::W32)?;
+        let d = self.destination_of(&i.operands[0], Ty::B32)?;
         let mut registers = Vec::new();
         for (operand, _) in &from {
             registers.push(self.source(operand, Ty::U32)?);
@@ -237,7 +237,7 @@ impl<'a> Lower<'a, '_> {
             _ => return Err(self.unsupported(i)),
         };
         self.expect_operands(i, n)?;
-        let d = self.destination(&i.operands[0], Class::W32)?;
+        let d = self.destination_of(&i.operands[0], Ty::B32)?;
         let mut from = Vec::new();
         for operand in &i.operands[1..] {
             from.push(self.source(operand, Ty::S32)?);

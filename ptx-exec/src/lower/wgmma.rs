@@ -2,7 +2,7 @@
 
 use super::{Lower, Result, operands_of};
 use crate::ast::{Instruction, Operand};
-use crate::code::{Class, Draft, Inst, Op};
+use crate::code::{Draft, Inst, Op};
 use crate::code_async::WgmmaInfo;
 use crate::types::Ty;
 
@@ -78,7 +78,7 @@ impl<'a> Lower<'a, '_> {
             return Err(self.malformed(i, &format!("{d_registers} registers of D")));
         }
         for e in to {
-            list.push(self.destination(e, Class::W32)?);
+            list.push(self.destination_of(e, Ty::B32)?);
         }
         let mut a_registers = 0;
         if let Operand::Vector(from) = from_a {

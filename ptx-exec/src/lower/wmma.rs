@@ -173,7 +173,7 @@ impl<'a> Lower<'a, '_> {
         };
         let mut registers = Vec::new();
         for e in all {
-            let register = if write { self.destination(e, class(ty))? } else { self.source(e, ty)? };
+            let register = if write { self.destination_of(e, ty)? } else { self.source(e, ty)? };
             registers.push(register);
         }
         if write {

@@ -44,9 +44,11 @@ pub(super) fn late_store(
     lanes: u32,
     place: Place,
     bytes: u32,
+    strong: Option<Scope>,
     (actor, epoch): (u32, u32),
 ) {
-    let access = Access { lanes, actor, epoch, is_generic: true, ..Access::new(w, pc, true) };
+    let unit = if strong.is_some() { bytes as u8 } else { 0 };
+    let access = Access { lanes, actor, epoch, strong, unit, is_generic: true, ..Access::new(w, pc, true) };
     note(g, b, w, place, bytes, access, true);
 }
 

@@ -1,4 +1,4 @@
-//! `st.async`: stores to shared memory of the cluster that happen some time, and of whose bytes a barrier there is told.
+//! `st.async` and `red.async`: stores and reductions to shared memory of the cluster that happen some time, and of whose bytes a barrier there is told.
 
 use super::access::{Place, addresses, locate};
 use super::flight;
@@ -28,7 +28,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
     let way = BulkInfo {
         way: BulkWay::Registers,
         modes: 0,
-        red: None,
+        red: info.red,
         multicast: false,
         grouped: false,
         near64: info.near64,

@@ -8,7 +8,7 @@ use super::flight::{self, finding};
 use super::vector::Rows;
 use super::warp::{Block, Warp};
 use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, cluster, maps, mbarrier, race, race_async, report, tma_move, word};
-use crate::code::Inst;
+use crate::code::{Inst, Scope};
 use crate::code_async::{BulkInfo, BulkWay};
 use crate::map_image::Map;
 use crate::tensor_map::MapSwizzle;
@@ -250,7 +250,9 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &Flight) {
     let lanes = 1 << f.lane;
     let near = Place::Shared(f.near);
     if f.info.way == BulkWay::Registers {
-        return race_async::late_store(g, b, w, f.pc, lanes, near, f.bytes, row[0]);
+        // Reductions are atomic towards each other.
+        let strong = f.info.red.map(|_| Scope::Cluster);
+        return race_async::late_store(g, b, w, f.pc, lanes, near, f.bytes, strong, row[0]);
     }
     if f.info.way != BulkWay::Peer {
         race::not_early(g, b, w, f.pc, lanes);

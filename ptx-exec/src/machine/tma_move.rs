@@ -96,6 +96,7 @@ pub(super) fn run(g: &Grid<'_>, b: &mut Block, mut f: Flight) {
         }
         BulkWay::Registers => {
             let data = f.data.take().unwrap_or_default();
+            let data = reduced_near(&f, b, data);
             write_near(b, &f, &data, f.from);
         }
         BulkWay::Prefetch => {}
@@ -325,8 +326,11 @@ fn reduced_near(f: &Flight, b: &Block, data: Vec<(u8, bool)>) -> Vec<(u8, bool)>
         let at = f.near as usize + i * width;
         let old = value(&mut b.shared[at..at + element.len()].iter().copied());
         let new = reduce(op, ty, old, value(&mut element.iter().map(|(byte, _)| *byte)));
+        // Of one undefined byte none of the result's is defined.
+        let written = |i: usize| b.shared_written.get(i).is_none_or(|w| *w != 0);
+        let is_defined = element.iter().all(|(_, written)| *written) && (at..at + element.len()).all(written);
         for (byte, new) in element.iter_mut().zip(new.to_le_bytes()) {
-            byte.0 = new;
+            *byte = (new, is_defined);
         }
     }
     out

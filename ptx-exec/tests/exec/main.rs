@@ -20,6 +20,7 @@ mod opcodes_matrix;
 mod opcodes_video;
 mod order;
 mod participation;
+mod ptxas_forms;
 mod rules;
 mod safety;
 mod tensor_cores;

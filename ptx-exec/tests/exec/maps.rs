@@ -351,28 +351,3 @@ fn values_that_a_field_does_not_take_are_found() {
         .with("[%r7], %d2;", "[%r7], %d9;");
     moved.run(Modes::PLAIN, 0).0.findings.iter().find(|f| f.rule == Rule::MapField).expect("an address of 8 bytes");
 }
-
-/// Forms that ptxas 13.0 accepts or refuses, one on each line.
-const FORMS: &str = include_str!("maps_forms.txt");
-
-fn form(line: &str) -> String {
-    format!(
-        ".version 8.8\n.target sm_90a\n.address_size 64\n.const .align 64 .b8 cm[128];\n\
-         .visible .entry k(.param .u64 p, .param .align 64 .b8 map[128])\n{{\n.reg .b32 %r<4>;\n.reg .b64 %d<4>;\n\
-         .shared .align 128 .b8 sm[128];\nld.param.u64 %d1, [p];\ncvta.to.global.u64 %d2, %d1;\nmov.u32 %r1, sm;\n\
-         mov.u32 %r2, %tid.x;\n{line}\nret;\n}}\n"
-    )
-}
-
-#[test]
-fn forms_are_taken_and_refused_as_ptxas_does() {
-    let mut seen = [0; 2];
-    for line in FORMS.lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
-        let (verdict, line) = line.split_once(' ').expect("a verdict and a form");
-        let takes = verdict == "takes";
-        seen[usize::from(takes)] += 1;
-        let result = Module::parse(form(line)).and_then(|module| module.launch("k").map(drop));
-        assert_eq!(result.is_ok(), takes, "{line}: {result:?}");
-    }
-    assert!(seen.iter().all(|n| *n > 25), "{seen:?}");
-}
