@@ -446,9 +446,9 @@ mod tests {
         for (i, place) in PLACES.iter().enumerate() {
             assert_eq!(place.field as usize, i);
             assert_eq!(Field::parse(place.name), Some(place.field));
-            for at in place.at..place.at + place.bytes * place.modes.max(1) as usize {
-                assert!(!core::mem::replace(&mut taken[at], true), "{} at {at}", place.name);
-            }
+            let own = &mut taken[place.at..place.at + place.bytes * place.modes.max(1) as usize];
+            assert!(own.iter().all(|taken| !taken), "{}", place.name);
+            own.fill(true);
         }
         assert!(taken[super::SET..].iter().all(|taken| !taken));
     }

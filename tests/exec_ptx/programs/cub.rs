@@ -183,8 +183,8 @@ fn warp_cases(all: &mut Vec<Case>) {
     for (ty, width) in
         [(Ty::I32, 32), (Ty::F32, 16), (Ty::F64, 8), (Ty::U64, 32), (Ty::I16, 4), (Ty::I32, 12), (Ty::F64, 24)]
     {
-        // Widths that do not divide a warp go no further than one.
-        let threads = if 32 % width == 0 { 96 } else { 24 };
+        // Of other widths than powers of two CUB has one logical warp alone: its mask names the first lanes (`WarpMask`).
+        let threads = if 32 % width == 0 { 96 } else { width };
         let reduced = move |tile: &[i64]| {
             let sum = |at: usize| at.is_multiple_of(width).then(|| tile[at..at + width].iter().sum());
             // A segment ends before the next head, and where its warp ends.
