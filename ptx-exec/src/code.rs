@@ -264,7 +264,7 @@ pub(super) const PROXY_CTA: u32 = 2;
 pub(super) const PROXY_CLUSTER: u32 = 4;
 
 /// How far an ordering reaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Scope {
     Cta,
     Cluster,

@@ -24,11 +24,16 @@ use crate::whole;
 
 /// The kernels of the catalogue as they are built; of those that have a text for each architecture, the one for sm_80.
 pub(crate) fn catalogue() -> Vec<Kernel> {
+    for_arch(Arch::Sm80)
+}
+
+/// The same for an architecture.
+pub(crate) fn for_arch(arch: Arch) -> Vec<Kernel> {
     let entries = FAMILIES.iter().flat_map(|family| family.catalogue.iter().map(move |settings| (family, settings)));
     let plan = |(family, settings): (&Family, &&str)| {
         family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("a catalogue entry")
     };
-    (0..).zip(entries.map(plan)).flat_map(|(index, plan)| parts(index, &plan, Arch::Sm80)).collect()
+    (0..).zip(entries.map(plan)).flat_map(|(index, plan)| parts(index, &plan, arch)).collect()
 }
 
 /// The PTX in the fatbins of kernels, of which a driver makes code for GPUs that are still to come.
@@ -72,7 +77,7 @@ fn the_catalogue_is_right_and_silent() {
 }
 
 /// A problem without gaps, large enough that the loops of the kernel take most of its time.
-fn large(kernel: &Kernel) -> Problem {
+pub(crate) fn large(kernel: &Kernel) -> Problem {
     let plan = &kernel.plan;
     let computes = plan.computes().expect("a kernel of the catalogue");
     let extents = match computes.problem_modes(plan.operands()) {

@@ -33,6 +33,8 @@ mod programs;
 #[path = "../support/judge/ptx_batch.rs"]
 mod ptx_batch;
 #[cfg(feature = "build")]
+mod speed;
+#[cfg(feature = "build")]
 mod together;
 #[path = "../support/variables.rs"]
 mod variables;

@@ -6,6 +6,7 @@
 use smallvec::SmallVec;
 
 use super::order::WarpClock;
+use super::tails::{NO_TAIL, Tails};
 use super::word::Access;
 
 /// The accesses of a word, or of each word of a row, as a list.
@@ -14,9 +15,9 @@ pub(super) type Cell = SmallVec<[Access; 3]>;
 /// Bits of an instruction's number, and of a warp's in its block.
 const PC: u32 = 24;
 const WARP: u32 = 5;
-/// The write is that of a copy in flight.
+/// The write is that of a copy in flight. Without a write: a tail comes before the reads.
 const FLYING: u32 = 1 << 29;
-/// A list has the accesses.
+/// A list has the accesses. With a write: a tail comes behind it.
 const LIST: u32 = 1 << 30;
 /// There is a write.
 const WRITTEN: u32 = 1 << 31;
@@ -27,11 +28,13 @@ const WRITTEN: u32 = 1 << 31;
 pub(super) struct Word {
     /// The block whose warps they are; the number of the list, where one has them.
     block: u32,
-    /// The write: its instruction, its warp, what it is; its epoch and its lanes. All zeros where there is none.
+    /// The write: its instruction, its warp, what it is; its epoch and its lanes. All zeros where there is none. With a tail and no
+    /// write, the epoch is the number of the tail.
     write: u32,
     write_epoch: u32,
     write_lanes: u32,
-    /// Warps that have read the word since, with one instruction, at one epoch, by the same lanes.
+    /// Warps that have read the word since, with one instruction, at one epoch, by the same lanes. With a write and a tail there are
+    /// none, and the epoch is the number of the tail.
     readers: u32,
     read_pc: u32,
     read_epoch: u32,
@@ -47,7 +50,58 @@ impl Word {
     /// The number of the list that has its accesses.
     #[inline(always)]
     pub(super) fn list(&self) -> Option<u32> {
-        (self.write & LIST != 0).then_some(self.block)
+        (self.write & (LIST | WRITTEN) == LIST).then_some(self.block)
+    }
+
+    /// The number of its tail: what asynchronous operations did, after its write and before its reads.
+    #[inline(always)]
+    pub(super) fn tail(&self) -> Option<u32> {
+        match self.write {
+            FLYING => Some(self.write_epoch),
+            write if write & (LIST | WRITTEN) == LIST | WRITTEN => Some(self.read_epoch),
+            _ => None,
+        }
+    }
+
+    /// The same without its tail.
+    pub(super) fn bare(&self) -> Word {
+        match self.tail() {
+            None => *self,
+            Some(_) if self.write == FLYING => Word { write: 0, write_epoch: 0, ..*self },
+            Some(_) => Word { write: self.write & !LIST, read_epoch: 0, ..*self },
+        }
+    }
+
+    /// A word that has no tail with one, which may be empty. `None` where it has a write and reads.
+    pub(super) fn tailed(&self, tail: u32) -> Option<Word> {
+        match (tail, self.write, self.readers) {
+            (NO_TAIL, ..) => Some(*self),
+            (_, 0, _) => Some(Word { write: FLYING, write_epoch: tail, ..*self }),
+            (_, write, 0) => Some(Word { write: write | LIST, read_epoch: tail, ..*self }),
+            _ => None,
+        }
+    }
+
+    /// The same by any lanes: words of which all else is one differ by lane in what threads have done.
+    #[inline(always)]
+    pub(super) fn of_any_lanes(&self) -> Word {
+        Word { write_lanes: 0, read_lanes: 0, ..*self }
+    }
+
+    /// The same by all lanes, without its tail.
+    pub(super) fn of_all_lanes(&self) -> Word {
+        Word { write_lanes: u32::MAX, read_lanes: u32::MAX, ..self.bare() }
+    }
+
+    /// The word after an access by asynchronous operations that leaves this tail, and its write, or nothing else.
+    #[inline(always)]
+    pub(super) fn after(&self, tail: u32, keeps_write: bool) -> Word {
+        if keeps_write {
+            let (readers, read_pc, read_lanes) = (0, 0, 0);
+            Word { write: self.write | LIST, readers, read_pc, read_epoch: tail, read_lanes, ..*self }
+        } else {
+            Word { write: FLYING, write_epoch: tail, ..Word::default() }
+        }
     }
 
     #[inline(always)]
@@ -82,7 +136,12 @@ impl Word {
         Some(word)
     }
 
-    /// Its accesses, where no list has them.
+    /// Whether a thread has written it last.
+    pub(super) fn is_written(&self) -> bool {
+        self.write & WRITTEN != 0
+    }
+
+    /// Its accesses but those of its tail, where no list has them.
     pub(super) fn accesses(&self) -> Cell {
         let mut cell = Cell::new();
         let one = |warp: u32, pc, epoch, lanes, write| Access {
@@ -90,7 +149,7 @@ impl Word {
             lanes,
             ..Access::at(self.block.wrapping_mul(32) + warp, epoch, pc, write)
         };
-        if self.write != 0 {
+        if self.is_written() {
             let (pc, warp) = (self.write & ((1 << PC) - 1), self.writer());
             let write = one(warp as u32, pc, self.write_epoch, self.write_lanes, true);
             cell.push(Access { in_flight: self.write & FLYING != 0, ..write });
@@ -178,6 +237,8 @@ pub(super) struct New<'w> {
     is_nc: bool,
     /// Warps whose reads at an epoch happened before.
     before: (u32, u32),
+    /// What a tail becomes: `None` where more has to be looked at.
+    tail: (u32, Option<u32>),
 }
 
 impl<'w> New<'w> {
@@ -198,6 +259,7 @@ impl<'w> New<'w> {
             in_flight: a.in_flight,
             is_nc: a.is_nc,
             before: (0, u32::MAX),
+            tail: (NO_TAIL, Some(NO_TAIL)),
         })
     }
 
@@ -234,6 +296,21 @@ impl<'w> New<'w> {
     #[inline(always)]
     pub(super) fn note(&mut self, word: &mut Word, lanes: u32) -> bool {
         if self.is_write { word.write(self, lanes) } else { word.read(self, lanes) }
+    }
+
+    /// The same of a word with a tail.
+    #[inline(never)]
+    pub(super) fn note_tailed(&mut self, word: &mut Word, lanes: u32, tails: &mut Tails) -> bool {
+        let Some(tail) = word.tail() else { return false };
+        if self.tail.0 != tail {
+            self.tail = (tail, tails.left(tail, self.clock, self.is_write, self.is_nc));
+        }
+        let (Some(left), mut bare) = (self.tail.1, word.bare()) else { return false };
+        let after = if self.note(&mut bare, lanes) { bare.tailed(left) } else { None };
+        if let Some(after) = after {
+            *word = after;
+        }
+        after.is_some()
     }
 
     /// A lane's copy has arrived, whose write this is: nothing has happened to the word since it was issued.

@@ -38,6 +38,10 @@ fn covers(of: Option<&Epochs>, a: &Access) -> bool {
 }
 
 impl MapProxy {
+    pub(super) fn is_empty(&self) -> bool {
+        self.released.is_empty() && self.acquired.is_empty()
+    }
+
     pub(super) fn join(&mut self, other: &MapProxy) {
         for (level, epochs) in &other.released {
             join(self.released.entry(*level).or_default(), epochs);

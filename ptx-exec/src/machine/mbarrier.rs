@@ -63,7 +63,7 @@ impl Mbarrier {
             self.last_tx = Some(self.phase);
         }
         if has_tx {
-            self.arriving.of.insert(ACTOR | self.actor, self.phase as u32);
+            self.arriving.of.learn(ACTOR | self.actor, self.phase as u32);
         }
         let arriving = core::mem::take(&mut self.arriving);
         self.done.join(&arriving);
@@ -191,7 +191,7 @@ fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32,
         // If the thread has waited for its copies, its arrival publishes them as its other accesses.
         if w.clock.on && w.flying.waited >> l & 1 != 0 {
             w.flying.waited &= !(1 << l);
-            m.arriving.join(&w.clock.publish_far(&w.clock.publish()));
+            m.arriving.join(&w.clock.publish_now());
             w.clock.own += 1;
         }
     }
@@ -211,7 +211,7 @@ fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32,
             m.arrivers.push((number, pc));
         }
         if w.clock.on && info.order != Order::Relaxed {
-            m.arriving.join(&w.clock.publish_far(&w.clock.publish()));
+            m.arriving.join(&w.clock.publish_now());
             w.clock.own += 1;
         }
     }
@@ -290,8 +290,7 @@ pub(super) fn arrive_for_copies(m: &mut Mbarrier, warp: usize, pc: u32, (actor, 
         m.arrivers.push((warp, pc));
     }
     m.pending = pending;
-    let known = m.arriving.of.entry(ACTOR | actor).or_default();
-    *known = (*known).max(epoch);
+    m.arriving.of.learn(ACTOR | actor, epoch);
     m.turn_if_complete();
     None
 }

@@ -32,7 +32,8 @@ pub(super) unsafe fn test(
     // SAFETY: the caller says so.
     let of =
         unsafe { if parity { (*r.lanes::<[u32; 32]>(inst.b)).map(u64::from) } else { *r.lanes::<[u64; 32]>(inst.b) } };
-    let mut result = 0;
+    // Lanes of a warp learn together: what one has read in a barrier, the next one need not.
+    let (mut result, mut learnt) = (0, None);
     for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
         let address = at[l as usize];
         let place = match locate(g, w, space(&info), address, l, 8, false) {
@@ -55,8 +56,9 @@ pub(super) unsafe fn test(
         if over(m, parity, of[l as usize]) {
             result |= 1 << l;
             m.seen = m.seen.max(m.phase);
-            if w.clock.on && info.order != Order::Relaxed {
+            if w.clock.on && info.order != Order::Relaxed && learnt != Some(place) {
                 learn(w, &m.done, pc);
+                learnt = Some(place);
             }
         }
     }

@@ -18,6 +18,7 @@ mod defined;
 mod discard;
 mod flight;
 mod hopper;
+mod known;
 mod lanes;
 mod map_proxy;
 mod maps;
@@ -48,12 +49,15 @@ mod step;
 pub(super) mod sums;
 #[cfg(target_arch = "x86_64")]
 mod sums_v3;
+mod tails;
 mod tensor;
 #[cfg(target_arch = "x86_64")]
 mod tensor_v3;
 mod tma;
 mod tma_move;
 mod touch;
+#[cfg(test)]
+mod touch_laws;
 mod tracked;
 mod vector;
 mod warp;

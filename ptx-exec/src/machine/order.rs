@@ -4,9 +4,8 @@
 //! `release`. If a thread learns from another block, all lanes of its warp know it. This is the only place where the model is too
 //! generous.
 
-use rustc_hash::FxHashMap;
-
 use super::Grid;
+use super::known::Known;
 use super::paths::Lessons;
 use super::proxy::Proxy;
 use super::release::{Fences, Flags};
@@ -17,7 +16,9 @@ use super::word::ACTOR;
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Clock {
     near: Vec<u32>,
-    far: FxHashMap<u32, u32>,
+    far: Known<u32, u32>,
+    /// What it has learnt last, which it knows.
+    learnt: Known<u32, u32>,
     /// Of warps that not all lanes told of: the last epoch of each lane.
     parts: Parts,
     /// The part that is visible to the asynchronous proxy.
@@ -27,31 +28,25 @@ pub(in super::super) struct Clock {
 }
 
 /// Epochs of lanes, by warp.
-type Parts = FxHashMap<u32, [u32; 32]>;
-
-fn join_parts(parts: &mut Parts, others: &Parts) {
-    for (warp, epochs) in others {
-        let known = parts.entry(*warp).or_default();
-        known.iter_mut().zip(epochs).for_each(|(a, b)| *a = (*a).max(*b));
-    }
-}
+type Parts = Known<u32, [u32; 32]>;
 
 /// A clock as all blocks read it.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Far {
-    pub(super) of: FxHashMap<u32, u32>,
+    pub(super) of: Known<u32, u32>,
     parts: Parts,
     pub(super) proxy: Proxy,
     pub(super) begun: u32,
 }
 
 impl Far {
+    pub(super) fn is_empty(&self) -> bool {
+        self.of.is_empty() && self.parts.is_empty()
+    }
+
     pub(super) fn join(&mut self, other: &Far) {
-        for (warp, epoch) in &other.of {
-            let known = self.of.entry(*warp).or_default();
-            *known = (*known).max(*epoch);
-        }
-        join_parts(&mut self.parts, &other.parts);
+        self.of.join(&other.of);
+        self.parts.join(&other.parts);
         self.proxy.join(&other.proxy);
         self.begun |= other.begun;
     }
@@ -65,11 +60,8 @@ impl Clock {
         for (a, b) in self.near.iter_mut().zip(&other.near) {
             *a = (*a).max(*b);
         }
-        for (warp, epoch) in &other.far {
-            let known = self.far.entry(*warp).or_default();
-            *known = (*known).max(*epoch);
-        }
-        join_parts(&mut self.parts, &other.parts);
+        self.far.join(&other.far);
+        self.parts.join(&other.parts);
         self.proxy.join(&other.proxy);
         self.begun |= other.begun;
     }
@@ -89,6 +81,15 @@ impl Clock {
     pub(super) fn all(&self, base: u32) -> impl Iterator<Item = (u32, u32)> {
         let near = self.near.iter().enumerate().map(move |(w, epoch)| (base + w as u32, *epoch));
         near.chain(self.far.iter().map(|(w, e)| (*w, *e))).filter(|(_, e)| *e > 0)
+    }
+
+    /// Whether both are one. Where they are not, they may say the same all the same.
+    fn is(&self, other: &Clock) -> bool {
+        self.near == other.near
+            && self.far.is(&other.far)
+            && self.parts.is(&other.parts)
+            && self.proxy.is(&other.proxy)
+            && self.begun == other.begun
     }
 
     /// Whether accesses of these lanes of a warp are known up to an epoch, where not all of its lanes told.
@@ -125,6 +126,8 @@ pub(super) struct WarpClock {
     /// Whether lanes have touched barriers in shared memory since.
     touched: bool,
     pub(super) fences: Fences,
+    /// What it published last, and what it knew, and its epoch then.
+    published: Option<(Clock, u32, Far)>,
     /// Where it learnt what it knows, if that is asked for.
     pub(super) lessons: Option<Lessons>,
 }
@@ -150,6 +153,7 @@ impl WarpClock {
             met: Vec::new(),
             touched: false,
             fences: Fences::default(),
+            published: None,
             lessons: paths.then(Lessons::default),
         }
     }
@@ -222,8 +226,7 @@ impl WarpClock {
             return;
         }
         for row in rows.iter().map(|row| row | ACTOR) {
-            let known = self.seen.far.entry(row).or_default();
-            *known = (*known).max(epoch);
+            self.seen.far.learn(row, epoch);
             if let Some(lessons) = &mut self.lessons {
                 lessons.learn(row, epoch, pc);
             }
@@ -267,8 +270,21 @@ impl WarpClock {
             () => (0..32).filter(|l| mask >> l & 1 != 0).fold(self.common, |known, l| known.max(self.after[l][m])),
         });
         clock.near[(self.id % 32) as usize] = epochs.iter().copied().min().unwrap_or(0);
-        join_parts(&mut clock.parts, &Parts::from_iter([(self.id, epochs)]));
+        clock.parts.learn(self.id, epochs);
         clock
+    }
+
+    /// What all blocks may learn of it now. As long as it neither learns nor tells anything, it is what it was.
+    pub(super) fn publish_now(&mut self) -> Far {
+        if let Some((clock, own, far)) = &self.published
+            && *own == self.own
+            && clock.is(&self.seen)
+        {
+            return far.clone();
+        }
+        let far = self.publish_far(&self.publish());
+        self.published = Some((self.seen.clone(), self.own, far.clone()));
+        far
     }
 
     /// The same for other blocks.
@@ -289,17 +305,21 @@ impl WarpClock {
     pub(super) fn learn(clock: &mut Clock, id: u32, found: &Far) {
         let base = id / 32 * 32;
         clock.near.resize(32, 0);
-        join_parts(&mut clock.parts, &found.parts);
+        clock.parts.join(&found.parts);
         clock.proxy.join(&found.proxy);
         clock.begun |= found.begun;
-        for (warp, epoch) in &found.of {
-            let known = if warp / 32 * 32 == base {
-                &mut clock.near[(warp % 32) as usize]
-            } else {
-                clock.far.entry(*warp).or_default()
-            };
-            *known = (*known).max(*epoch);
+        if clock.learnt.is(&found.of) {
+            return;
         }
+        for (warp, epoch) in found.of.iter() {
+            if warp / 32 * 32 == base {
+                let known = &mut clock.near[(warp % 32) as usize];
+                *known = (*known).max(*epoch);
+            } else {
+                clock.far.learn(*warp, *epoch);
+            }
+        }
+        clock.learnt = found.of.clone();
     }
 }
 

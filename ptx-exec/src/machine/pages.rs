@@ -9,7 +9,9 @@ use core::ops::Range;
 use smallvec::SmallVec;
 
 use super::cell::{Cell, New, Word};
-use super::word::Access;
+use super::paths::Paths;
+use super::tails::{NO_TAIL, Tails, Wide};
+use super::word::{Access, Flaw};
 
 /// Words of a page.
 const PAGE: u64 = 64;
@@ -68,6 +70,7 @@ impl Page {
 pub(super) struct Lists {
     all: Vec<Cell>,
     free: Vec<u32>,
+    tails: Tails,
 }
 
 impl Lists {
@@ -75,7 +78,7 @@ impl Lists {
     #[inline(never)]
     pub(super) fn edit<T>(&mut self, word: &mut Word, f: impl FnOnce(&mut Cell) -> T) -> T {
         let Some(number) = word.list() else {
-            let mut cell = word.accesses();
+            let mut cell = self.of(word);
             let result = f(&mut cell);
             *word = Word::of(&cell).unwrap_or_else(|| self.keep(cell));
             return result;
@@ -101,7 +104,24 @@ impl Lists {
 
     /// The accesses of a word.
     fn of(&self, word: &Word) -> Cell {
-        word.list().map_or_else(|| word.accesses(), |number| self.all[number as usize].clone())
+        if let Some(number) = word.list() {
+            return self.all[number as usize].clone();
+        }
+        let mut cell = word.accesses();
+        let at = usize::from(word.is_written());
+        cell.insert_many(at, self.tails.of(word.tail().unwrap_or(NO_TAIL)).iter().copied());
+        cell
+    }
+
+    /// Makes of a word's list a tail, if it is one.
+    fn share(&mut self, word: &mut Word) {
+        let Some(number) = word.list() else { return };
+        let cell = &mut self.all[number as usize];
+        if let Some(shared) = self.tails.word(cell) {
+            cell.clear();
+            self.free.push(number);
+            *word = shared;
+        }
     }
 }
 
@@ -151,8 +171,7 @@ impl Pages {
                 **words = PerWord::default();
             }
         }
-        self.lists.all.clear();
-        self.lists.free.clear();
+        self.lists = Lists::default();
     }
 
     /// So many words from one on, all of one page, and the lists of those that have one.
@@ -176,11 +195,49 @@ impl Pages {
         }
         let words = &mut page(&mut self.all, first).words()[at..at + N];
         for (i, word) in words.iter_mut().enumerate() {
-            if !new.note(word, lanes) {
+            if !new.note(word, lanes) && !new.note_tailed(word, lanes, &mut self.lists.tails) {
                 return i;
             }
         }
         N
+    }
+
+    /// Notes an access by an asynchronous operation of so many whole words, up to one that conflicts: that word, and with what.
+    pub(super) fn note_wide(
+        &mut self,
+        new: &mut Wide<'_>,
+        paths: &mut Paths,
+        words: Range<u64>,
+    ) -> Option<(u64, (Access, Flaw))> {
+        let mut first = words.start;
+        while first < words.end {
+            let at = (first % PAGE) as usize;
+            let n = (PAGE as usize - at).min((words.end - first) as usize);
+            if page(&mut self.all, first).of_row.0[at..at + n].iter().fold(0, |any, place| any | place) != 0 {
+                self.part_all(first, n);
+            }
+            let lists = &mut self.lists;
+            for (number, word) in (first..).zip(&mut page(&mut self.all, first).words()[at..at + n]) {
+                if let Some((tail, keeps_write)) = new.step(word, &mut lists.tails) {
+                    *word = word.after(tail, keeps_write);
+                    continue;
+                }
+                if let Some(found) = lists.edit(word, |cell| new.touch(cell, paths)) {
+                    return Some((number, found));
+                }
+                lists.share(word);
+            }
+            first += n as u64;
+        }
+        None
+    }
+
+    /// Forgets tails that no word has any more, where there are many.
+    pub(super) fn tidy(&mut self) {
+        if self.lists.tails.are_many() {
+            let words = self.all.iter().flatten().filter_map(|page| page.words.as_ref());
+            self.lists.tails.keep(words.flat_map(|words| &words.0));
+        }
     }
 
     #[inline(never)]

@@ -1,7 +1,6 @@
 //! What the asynchronous proxy sees: writes of threads that a proxy fence followed, and barriers whose initialisation was published.
 
-use rustc_hash::FxHashMap;
-
+use super::known::{Known, Lanes};
 use super::map_proxy::MapProxy;
 use super::order::WarpClock;
 use super::warp::Warp;
@@ -21,25 +20,22 @@ pub(in super::super) enum Room {
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Proxy {
     /// By warp and memory: up to which epoch, of each lane.
-    fenced: FxHashMap<(u32, Room), [u32; 32]>,
+    fenced: Known<(u32, Room), Lanes>,
     /// By warp: up to which epoch its initialisations of barriers are known.
-    inits: FxHashMap<u32, u32>,
+    inits: Known<u32, u32>,
     pub(super) maps: MapProxy,
 }
 
 impl Proxy {
     pub(super) fn join(&mut self, other: &Proxy) {
-        for (warp, epochs) in &other.fenced {
-            match self.fenced.get_mut(warp) {
-                None => drop(self.fenced.insert(*warp, *epochs)),
-                Some(known) => known.iter_mut().zip(epochs).for_each(|(a, b)| *a = (*a).max(*b)),
-            }
-        }
-        for (warp, epoch) in &other.inits {
-            let known = self.inits.entry(*warp).or_default();
-            *known = (*known).max(*epoch);
-        }
+        self.fenced.join(&other.fenced);
+        self.inits.join(&other.inits);
         self.maps.join(&other.maps);
+    }
+
+    /// Whether both are one. Where they are not, they may say the same all the same.
+    pub(super) fn is(&self, other: &Proxy) -> bool {
+        self.fenced.is(&other.fenced) && self.inits.is(&other.inits) && self.maps.is_empty() && other.maps.is_empty()
     }
 
     /// What is published where nothing but initialisations is.
@@ -52,7 +48,10 @@ impl WarpClock {
     /// Whether a proxy fence stands between what lanes of a warp did and now.
     pub(super) fn is_fenced(&self, warp: u32, lanes: u32, epoch: u32, room: Room) -> bool {
         let known = self.seen.proxy.fenced.get(&(warp, room));
-        known.is_some_and(|of| of.iter().enumerate().all(|(l, known)| lanes >> l & 1 == 0 || *known >= epoch))
+        known.is_some_and(|of| match of {
+            Lanes::All(known) => *known >= epoch,
+            Lanes::Each(of) => of.iter().enumerate().all(|(l, known)| lanes >> l & 1 == 0 || *known >= epoch),
+        })
     }
 
     /// Whether the initialisation of a barrier by a lane of a warp is visible now: it was published, or has happened before. Then the
@@ -79,10 +78,10 @@ pub(super) fn fence(w: &mut Warp, mask: u32, spaces: u32) {
     w.clock.own += 1;
 }
 
-fn fence_of(clock: &mut WarpClock, mask: u32, room: Room) {
+/// The same of one memory.
+pub(super) fn fence_of(clock: &mut WarpClock, mask: u32, room: Room) {
     for (warp, epochs) in behind(clock, mask) {
-        let known = clock.seen.proxy.fenced.entry((warp, room)).or_insert([0; 32]);
-        known.iter_mut().zip(epochs).for_each(|(a, b)| *a = (*a).max(b));
+        clock.seen.proxy.fenced.learn((warp, room), Lanes::new(epochs));
     }
 }
 
@@ -102,7 +101,7 @@ pub(super) fn behind(clock: &WarpClock, mask: u32) -> Vec<(u32, [u32; 32])> {
 pub(super) fn publish_inits(w: &mut Warp) {
     if w.clock.on {
         let (id, own) = (w.clock.id, w.clock.own);
-        w.clock.seen.proxy.inits.insert(id, own);
+        w.clock.seen.proxy.inits.learn(id, own);
         w.clock.own += 1;
     }
 }

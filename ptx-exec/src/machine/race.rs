@@ -79,6 +79,23 @@ pub(super) fn note(g: &Grid<'_>, b: &mut Block, w: &Warp, place: Place, bytes: u
     note_store(g, b, w, place, bytes, new, check, false);
 }
 
+/// An asynchronous operation accesses pieces of shared memory, or of the device's.
+pub(super) fn note_wide(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &Warp,
+    is_global: bool,
+    pieces: impl Iterator<Item = (u64, u32)>,
+    new: Access,
+) {
+    let place = if is_global { Place::Global(BASE) } else { Place::Shared(0) };
+    let pieces = pieces.map(|(at, bytes)| (if is_global { at - BASE } else { at }, bytes));
+    let found = with(g, b, place, |races, _| races.note_wide(&w.clock, pieces, &new));
+    for (bytes, conflict) in found.into_iter().flatten() {
+        report_all(g, b, w, &new, is_global, bytes, vec![conflict]);
+    }
+}
+
 /// Lanes that access bytes of shared memory, each at its place.
 pub(super) fn note_lanes(g: &Grid<'_>, b: &mut Block, w: &Warp, mask: u32, at: &[u32; 32], bytes: u32, new: Access) {
     let Some(races) = b.races.as_deref_mut() else { return };

@@ -3,35 +3,44 @@
 use super::access::Place;
 use super::cell::New;
 use super::proxy::Room;
-use super::race::{note, note_lanes};
+use super::race::{self, note, note_lanes};
 use super::warp::{Block, Warp};
 use super::word::Access;
 use super::{Grid, cluster, order};
 use crate::code::Scope;
 
-/// The memory of a place, as proxy fences tell it apart.
-fn room(g: &Grid<'_>, place: Place) -> Room {
-    match place {
-        Place::Shared(at) => Room::Shared((at / g.shared_stride.max(1)) as u8),
-        Place::Global(_) | Place::Local(_) => Room::Global,
-    }
+/// One of a row of asynchronous operations, which a thread of this warp issues now.
+#[derive(Clone, Copy)]
+pub(super) struct Operation {
+    pub(super) pc: u32,
+    pub(super) lanes: u32,
+    pub(super) write: bool,
+    /// The row, and the epoch of it.
+    pub(super) row: (u32, u32),
 }
 
-/// One of a row of asynchronous operations, which a thread of this warp issues now, will access bytes.
-#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
-pub(super) fn flight(
+/// It will access pieces of shared memory of one block.
+pub(super) fn near(
     g: &Grid<'_>,
     b: &mut Block,
     w: &Warp,
-    pc: u32,
-    lanes: u32,
-    place: Place,
-    bytes: u32,
-    write: bool,
-    (actor, epoch): (u32, u32),
+    of: Operation,
+    rank: u64,
+    pieces: impl Iterator<Item = (u64, u32)>,
 ) {
-    let room = room(g, place);
-    note(g, b, w, place, bytes, Access { lanes, actor, epoch, room, ..Access::new(w, pc, write) }, true);
+    race::note_wide(g, b, w, false, pieces, of.access(w, Room::Shared(rank as u8)));
+}
+
+/// It will access pieces of the device's memory.
+pub(super) fn far(g: &Grid<'_>, b: &mut Block, w: &Warp, of: Operation, pieces: impl Iterator<Item = (u64, u32)>) {
+    race::note_wide(g, b, w, true, pieces, of.access(w, Room::Global));
+}
+
+impl Operation {
+    fn access(self, w: &Warp, room: Room) -> Access {
+        let Operation { pc, lanes, write, row: (actor, epoch) } = self;
+        Access { lanes, actor, epoch, room, ..Access::new(w, pc, write) }
+    }
 }
 
 /// A store that a thread issues now will access bytes, past the asynchronous proxy.

@@ -37,6 +37,8 @@ pub(super) fn level(scope: Scope) -> usize {
 pub(super) struct Fences {
     /// The knowledge at the last fence of each level or a higher one.
     fenced: [Clock; LEVELS],
+    /// The same for other blocks.
+    fenced_far: [Far; LEVELS],
     /// What strong reads have found, for the next fence: of a level what a fence of that level or a higher one learns.
     pending: [Clock; LEVELS],
     flags: Flags,
@@ -229,19 +231,25 @@ fn key(place: Place) -> (bool, u64) {
 
 fn release(g: &Grid<'_>, b: &mut Block, w: &mut Warp, place: Place, a: Strong) {
     let reach = if a.order.releases() { level(a.scope) } else { UNFENCED };
-    let (clock, thread) = (&w.clock, (w.clock.id, a.lane));
-    let now = (reach > UNFENCED || a.is_first).then(|| clock.publish_far(&clock.publish()));
+    let thread = (w.clock.id, a.lane);
+    let now = (reach > UNFENCED || a.is_first).then(|| w.clock.publish_now());
+    let fenced = &w.clock.fences.fenced_far;
+    if now.is_none() && a.reads && fenced.iter().all(Far::is_empty) {
+        // It leaves nothing, and what was left before stays.
+        return;
+    }
     let mut levels: [Far; LEVELS] = core::array::from_fn(|l| match &now {
         Some(now) if l <= reach => now.clone(),
-        _ => clock.publish_far(&clock.fences.fenced[l]),
+        _ => fenced[l].clone(),
     });
     let is_global = matches!(place, Place::Global(_));
     if is_global {
         // Blocks of other clusters read it.
         levels.iter_mut().for_each(|far| far.begun = 0);
     }
-    let is_narrow =
-        reach < DEVICE && levels[CTA].of.len() + levels[CLUSTER].of.len() > 0 && !covers(&levels[DEVICE], &levels[CTA]);
+    let is_narrow = reach < DEVICE
+        && !(levels[CTA].of.is_empty() && levels[CLUSTER].of.is_empty())
+        && !covers(&levels[DEVICE], &levels[CTA]);
     let chain = with(g, b, place, |races, at| {
         let left = races.released.at(at);
         if !a.reads {
@@ -278,7 +286,7 @@ fn release(g: &Grid<'_>, b: &mut Block, w: &mut Warp, place: Place, a: Strong) {
 
 /// Whether one clock knows all that another does.
 fn covers(far: &Far, other: &Far) -> bool {
-    other.of.iter().all(|(warp, epoch)| far.of.get(warp).is_some_and(|known| known >= epoch))
+    far.of.covers(&other.of)
 }
 
 /// A fence: later strong writes publish the present knowledge, and the warp learns the results of earlier strong reads.
@@ -297,6 +305,8 @@ pub(super) fn fence(w: &mut Warp, order: Order, scope: Scope, pc: u32) {
     }
     if order.releases() {
         let now = w.clock.publish();
+        let far = w.clock.publish_far(&now);
+        w.clock.fences.fenced_far[CTA..=reach].fill(far);
         w.clock.fences.fenced[CTA..=reach].fill(now);
     }
     w.clock.own += 1;

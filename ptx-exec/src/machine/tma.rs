@@ -1,10 +1,12 @@
 //! Bulk and tensor copies: they are issued here, with what they need and who has to be ordered before them.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::sync::Arc;
 
 use super::access::{Place, addresses, locate, shared};
 use super::flight::{self, finding};
+use super::race_async::Operation;
 use super::vector::Rows;
 use super::warp::{Block, Warp};
 use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, cluster, maps, mbarrier, race, race_async, report, tma_move, word};
@@ -258,9 +260,12 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &Flight) {
         race::not_early(g, b, w, f.pc, lanes);
     }
     let stores = f.info.way == BulkWay::Store;
-    race_async::flight(g, b, w, f.pc, lanes, near, f.bytes, !stores, row[0]);
+    let rank = |at: u64| at / g.shared_stride.max(1);
+    let of = Operation { pc: f.pc, lanes, write: !stores, row: row[0] };
+    race_async::near(g, b, w, of, rank(f.near), iter::once((f.near, f.bytes)));
     if f.info.way == BulkWay::Peer {
-        return race_async::flight(g, b, w, f.pc, lanes, Place::Shared(f.far), f.bytes, false, row[0]);
+        let of = Operation { write: false, ..of };
+        return race_async::near(g, b, w, of, rank(f.far), iter::once((f.far, f.bytes)));
     }
     // What nobody writes needs no order.
     let written = |at: u64| g.memory.find(at).is_some_and(|i| g.memory.allocations[i].writable);
@@ -270,15 +275,12 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &Flight) {
             return;
         }
     }
+    let of = Operation { write: stores, row: row[usize::from(stores)], ..of };
     match &f.map {
-        None if written(f.far) => {
-            race_async::flight(g, b, w, f.pc, lanes, Place::Global(f.far), f.bytes, stores, row[usize::from(stores)]);
-        }
+        None if written(f.far) => race_async::far(g, b, w, of, iter::once((f.far, f.bytes))),
         Some(map) => {
             let rows = tma_move::rows(map, &f.coordinates);
-            for (at, bytes) in rows.filter_map(|row| if stores { row.stored() } else { row.inside }) {
-                race_async::flight(g, b, w, f.pc, lanes, Place::Global(at), bytes, stores, row[usize::from(stores)]);
-            }
+            race_async::far(g, b, w, of, rows.filter_map(|row| if stores { row.stored() } else { row.inside }));
         }
         None => {}
     }

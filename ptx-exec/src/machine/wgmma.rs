@@ -5,6 +5,7 @@
 use super::access::Place;
 use super::causes::Broken;
 use super::flight::{Moment, finding};
+use super::race_async::Operation;
 use super::run::is_x86_64_v3;
 use super::vector::Rows;
 use super::warp::{Block, Warp};
@@ -179,12 +180,9 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &WgmmaInfo, p: &Product
     }
     let row = (w.flying.wgmma.actor, w.flying.wgmma.committed + 1);
     let (a, of_b, first) = matrices(g, w, info, p);
-    let parts = a.map(|a| (a, first, 16)).into_iter().chain([(of_b, 0, u64::from(info.n))]);
-    for (m, first, rows) in parts {
-        for (at, ..) in m.chunks(first, rows) {
-            race_async::flight(g, b, w, p.pc, 1, Place::Shared(at), 16, false, row);
-        }
-    }
+    let of_a = a.iter().flat_map(|a| a.chunks(first, 16));
+    let pieces = of_a.chain(of_b.chunks(0, u64::from(info.n))).map(|(at, ..)| (at, 16));
+    race_async::near(g, b, w, Operation { pc: p.pc, lanes: 1, write: false, row }, u64::from(w.rank), pieces);
 }
 
 fn registers<'g>(g: &'g Grid<'_>, inst: &Inst) -> &'g [u32] {

@@ -7,7 +7,7 @@ use super::warp::Warp;
 use crate::code::Scope;
 
 /// One access of a word by lanes of a warp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Access {
     pub(super) warp: u32,
     /// Other warps of its block that read the same at the same epoch, by the same lanes of the same instruction.
@@ -95,6 +95,17 @@ impl Access {
     pub(super) fn known_by<'l>(&self, lessons: &'l Lessons) -> impl Iterator<Item = u32> + use<'l> {
         let (all, epoch) = (self.by(), self.epoch);
         all.flat_map(move |by| lessons.that_order(by, epoch))
+    }
+
+    /// Whether an asynchronous operation is over, as a warp knows.
+    pub(super) fn is_over(&self, w: &WarpClock) -> bool {
+        debug_assert!(self.actor != 0, "an access of a thread");
+        self.happened(w, 0).is_ok()
+    }
+
+    /// Whether it is an asynchronous operation's access of a whole word: many words have had the same.
+    pub(super) fn is_wide(&self) -> bool {
+        self.actor != 0 && self.bytes == 0xf && self.strong.is_none()
     }
 
     #[inline(always)]

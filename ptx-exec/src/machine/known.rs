@@ -1,0 +1,154 @@
+//! What clocks know, shared by all that know the same: most of them learn most of it again and again.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+/// Epochs up to which something is known.
+pub(super) trait Epochs: Clone {
+    /// Whether all that another one knows is known.
+    fn covers(&self, other: &Self) -> bool;
+    fn join(&mut self, other: &Self);
+}
+
+impl Epochs for u32 {
+    fn covers(&self, other: &u32) -> bool {
+        self >= other
+    }
+
+    fn join(&mut self, other: &u32) {
+        *self = (*self).max(*other);
+    }
+}
+
+impl Epochs for [u32; 32] {
+    fn covers(&self, other: &[u32; 32]) -> bool {
+        self.iter().zip(other).fold(true, |all, (mine, other)| all & (mine >= other))
+    }
+
+    fn join(&mut self, other: &[u32; 32]) {
+        self.iter_mut().zip(other).for_each(|(mine, other)| mine.join(other));
+    }
+}
+
+/// An epoch of each lane of a warp. Most often it is one.
+#[derive(Clone, Debug)]
+pub(super) enum Lanes {
+    All(u32),
+    Each(Arc<[u32; 32]>),
+}
+
+impl Lanes {
+    pub(super) fn new(of: [u32; 32]) -> Lanes {
+        if of.iter().all(|epoch| *epoch == of[0]) { Lanes::All(of[0]) } else { Lanes::Each(Arc::new(of)) }
+    }
+
+    pub(super) fn each(&self) -> [u32; 32] {
+        match self {
+            Lanes::All(epoch) => [*epoch; 32],
+            Lanes::Each(of) => **of,
+        }
+    }
+}
+
+impl Epochs for Lanes {
+    fn covers(&self, other: &Lanes) -> bool {
+        match (self, other) {
+            (Lanes::All(mine), Lanes::All(other)) => mine >= other,
+            (mine, other) => mine.each().covers(&other.each()),
+        }
+    }
+
+    fn join(&mut self, other: &Lanes) {
+        if !self.covers(other) {
+            let mut all = self.each();
+            all.join(&other.each());
+            *self = Lanes::new(all);
+        }
+    }
+}
+
+type Map<K, V> = Option<Arc<FxHashMap<K, V>>>;
+
+fn is_one<K, V>(map: &Map<K, V>, other: &Map<K, V>) -> bool {
+    match (map, other) {
+        (Some(map), Some(other)) => Arc::ptr_eq(map, other),
+        (map, other) => map.is_none() && other.is_none(),
+    }
+}
+
+/// A map of epochs, which only ever grow.
+#[derive(Clone, Debug)]
+pub(super) struct Known<K, V> {
+    map: Map<K, V>,
+    /// What it has joined last, all of which it knows: lanes of a warp join one map in turn.
+    joined: Map<K, V>,
+}
+
+impl<K, V> Default for Known<K, V> {
+    fn default() -> Self {
+        Known { map: None, joined: None }
+    }
+}
+
+impl<K: Copy + Eq + Hash, V: Epochs> FromIterator<(K, V)> for Known<K, V> {
+    fn from_iter<T: IntoIterator<Item = (K, V)>>(all: T) -> Self {
+        let known = FxHashMap::from_iter(all);
+        Known { map: (!known.is_empty()).then(|| Arc::new(known)), joined: None }
+    }
+}
+
+impl<K: Copy + Eq + Hash, V: Epochs> Known<K, V> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn len(&self) -> usize {
+        self.map.as_ref().map_or(0, |known| known.len())
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
+        self.map.as_ref()?.get(key)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.map.iter().flat_map(|known| known.iter())
+    }
+
+    /// Whether both are one map. Where they are not, they may say the same all the same.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        is_one(&self.map, &other.map)
+    }
+
+    /// Learns of one key.
+    pub(super) fn learn(&mut self, key: K, epochs: V) {
+        if self.get(&key).is_none_or(|known| !known.covers(&epochs)) {
+            Arc::make_mut(self.map.get_or_insert_default()).entry(key).or_insert_with(|| epochs.clone()).join(&epochs);
+        }
+    }
+
+    /// Whether all that another one knows is known.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        let is_known = |(key, epochs): (&K, &V)| self.get(key).is_some_and(|known| known.covers(epochs));
+        self.is(other) || self.len() >= other.len() && other.iter().all(is_known)
+    }
+
+    /// Learns all that another one knows.
+    pub(super) fn join(&mut self, other: &Self) {
+        if is_one(&self.joined, &other.map) || self.covers(other) {
+            self.joined.clone_from(&other.map);
+            return;
+        }
+        if other.covers(self) {
+            self.clone_from(other);
+            return;
+        }
+        self.joined.clone_from(&other.map);
+        let known = Arc::make_mut(self.map.get_or_insert_default());
+        for (key, epochs) in other.iter() {
+            known.entry(*key).or_insert_with(|| epochs.clone()).join(epochs);
+        }
+    }
+}
