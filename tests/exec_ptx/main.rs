@@ -33,6 +33,9 @@ mod programs;
 #[path = "../support/judge/ptx_batch.rs"]
 mod ptx_batch;
 #[cfg(feature = "build")]
+#[path = "../../ptx-exec/tests/exec/ratios.rs"]
+mod ratios;
+#[cfg(feature = "build")]
 mod speed;
 #[cfg(feature = "build")]
 mod together;
