@@ -4,6 +4,9 @@
 //! version 1 (u16), size of this header (u16, 16), bytes after it (u64). The fields of the entries were compared with what
 //! `cuobjdump -lelf -lptx` prints for nvcc 13.0.
 
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object as _, ObjectSection as _};
+
 use crate::digest::Digest;
 
 const MAGIC: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
@@ -252,26 +255,8 @@ impl<'a> Image<'a> {
     /// A kernel's instructions: its `.text.` section in the 64-bit ELF file of a SASS image. `None` where the image is compressed or
     /// has no such kernel.
     pub fn sass(&self, kernel: &str) -> Option<&'a [u8]> {
-        let elf = Bytes(self.bytes);
-        (elf.at(0)? == *b"\x7fELF\x02").then_some(())?;
-        let table = usize::try_from(elf.u64(0x28)?).ok()?;
-        let entry_size = usize::from(elf.u16(0x3a)?);
-        let count = usize::from(elf.u16(0x3c)?);
-        let names = usize::from(elf.u16(0x3e)?);
-        let section = |index: usize| table.checked_add(index.checked_mul(entry_size)?);
-        let place = |at: usize| {
-            let start = usize::try_from(elf.u64(at.checked_add(0x18)?)?).ok()?;
-            Some((start, elf.u64(at.checked_add(0x20)?)?))
-        };
-        let (names, _) = place(section(names)?)?;
-        let wanted = format!(".text.{kernel}\0");
-        (0..count).find_map(|index| {
-            let at = section(index)?;
-            let name = names.checked_add(usize::try_from(elf.u32(at)?).ok()?)?;
-            let is_it = elf.slice(name, wanted.len() as u64)? == wanted.as_bytes();
-            let (start, size) = is_it.then(|| place(at))??;
-            elf.slice(start, size)
-        })
+        let elf = ElfFile64::<Endianness>::parse(self.bytes).ok()?;
+        elf.section_by_name(&format!(".text.{kernel}"))?.data().ok()
     }
 }
 
@@ -347,25 +332,55 @@ mod tests {
     /// An ELF file with the instructions of an entry, as far as they are looked for.
     #[cfg(feature = "build")]
     fn elf(entry: &str, code: &[u8]) -> Vec<u8> {
+        let [none, program, strings] = [0_u32, 1, 3];
         let (names, table) = (64, 256);
         let mut bytes = vec![0; table];
-        bytes[..5].copy_from_slice(b"\x7fELF\x02");
+        // 64 bits, little-endian, version 1.
+        bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        bytes[0x14] = 1;
         bytes[0x28..0x30].copy_from_slice(&(table as u64).to_le_bytes());
-        bytes[0x3a..0x40].copy_from_slice(&[64, 0, 2, 0, 0, 0]);
-        let name = format!(".text.{entry}\0");
+        bytes[0x34] = 64;
+        bytes[0x3a..0x40].copy_from_slice(&[64, 0, 3, 0, 1, 0]);
+        let name = format!("\0.text.{entry}\0");
         bytes[names..names + name.len()].copy_from_slice(name.as_bytes());
-        let section = |name: u32, start: u64, size: u64| {
+        let section = |name: u32, kind: u32, start: u64, size: u64| {
             let mut row = vec![0; 64];
             row[..4].copy_from_slice(&name.to_le_bytes());
+            row[4..8].copy_from_slice(&kind.to_le_bytes());
             row[0x18..0x20].copy_from_slice(&start.to_le_bytes());
             row[0x20..0x28].copy_from_slice(&size.to_le_bytes());
             row
         };
-        // The names, which have none, then the code.
-        bytes.extend(section(100, names as u64, 100));
-        bytes.extend(section(0, (table + 128) as u64, code.len() as u64));
+        // The first of any file, the names, the code.
+        bytes.extend(section(0, none, 0, 0));
+        bytes.extend(section(0, strings, names as u64, name.len() as u64));
+        bytes.extend(section(1, program, (table + 192) as u64, code.len() as u64));
         bytes.extend(code);
         bytes
+    }
+
+    #[cfg(feature = "build")]
+    #[test]
+    fn instructions_are_read_at_any_address() {
+        let sass = elf("add", b"code");
+        for shift in 0..8 {
+            let bytes = [vec![0; shift], sass.clone()].concat();
+            let image = Image { kind: Kind::Sass, arch: "sm_80".to_owned(), bytes: &bytes[shift..], packed: false };
+            assert_eq!(image.sass("add"), Some(&b"code"[..]), "{shift}");
+            assert_eq!((image.sass("ad"), image.sass("add_pack")), (None, None));
+        }
+    }
+
+    #[cfg(feature = "build")]
+    #[test]
+    fn damaged_machine_code_is_no_panic() {
+        let whole = elf("add", b"code");
+        for (at, value) in (0..whole.len()).flat_map(|at| [0, 1, 0x7f, 0xff].map(|value| (at, value))) {
+            let mut bytes = whole.clone();
+            bytes[at] = value;
+            let image = Image { kind: Kind::Sass, arch: "sm_80".to_owned(), bytes: &bytes, packed: false };
+            assert!(image.sass("add").is_none_or(|code| code.len() <= bytes.len()), "{at} {value}");
+        }
     }
 
     #[cfg(feature = "build")]

@@ -4,7 +4,6 @@ use std::fmt;
 
 use super::mma_table::{FAMILIES, Family, GMMA_C, ROWS, Row};
 use crate::layout::{Class, Layout, LayoutError};
-use crate::near;
 
 /// The type of a value of an operand, with the letters that CuTe's atom names use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -256,7 +255,8 @@ impl MmaAtom {
 
 /// An error for a name that the tables do not have, with the names nearest to it.
 pub(super) fn unknown(what: &'static str, name: &str, known: impl Iterator<Item = String>) -> LayoutError {
-    let mut all: Vec<(usize, String)> = known.map(|candidate| (near::distance(name, &candidate), candidate)).collect();
+    let mut all: Vec<(usize, String)> =
+        known.map(|candidate| (strsim::osa_distance(name, &candidate), candidate)).collect();
     all.sort();
     let near: Vec<String> = all.into_iter().take(3).map(|(_, candidate)| candidate).collect();
     LayoutError::new(what, Class::Argument)
