@@ -29,8 +29,7 @@ mod tiled_mma;
 
 pub use self::copy::CopyAtom;
 pub use self::make_copy::{
-    make_cotiled_copy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c,
-    make_tiled_copy_c_atom, make_tiled_copy_d, make_tiled_copy_s,
+    make_cotiled_copy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c, make_tiled_copy_c_atom,
 };
 pub use self::mma::{MmaAtom, Operand, ValueType};
 pub use self::text::answer;

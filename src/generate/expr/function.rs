@@ -74,23 +74,6 @@ impl Function {
         Function::from_nodes(nodes.into_inner(), 2, &[output])
     }
 
-    /// Traces a closure of three inputs.
-    ///
-    /// ```
-    /// use cutemplate::expr::Function;
-    ///
-    /// assert_eq!(Function::ternary(|a, b, c| a.fma(b, c)).to_string(), "fma(a, b, c)");
-    /// ```
-    pub fn ternary<F>(closure: F) -> Function
-    where
-        F: for<'t> FnOnce(Expr<'t>, Expr<'t>, Expr<'t>) -> Expr<'t>,
-    {
-        let nodes = RefCell::new(Nodes::default());
-        let tape = Tape::new(&nodes);
-        let output = closure(input(tape, 0), input(tape, 1), input(tape, 2)).id;
-        Function::from_nodes(nodes.into_inner(), 3, &[output])
-    }
-
     /// Traces a closure of 0 to 8 inputs and 1 to 4 outputs, with constants and run-time scalars from the tape.
     ///
     /// # Errors

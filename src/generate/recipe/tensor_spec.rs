@@ -47,14 +47,6 @@ impl TensorSpec {
     pub fn scalar(dtype: DType, rank: usize) -> Self {
         Self { dtype, strides: vec![ModeStride::Broadcast; rank] }
     }
-
-    /// The same, but with another stride along a mode; unchanged where there is no such mode.
-    pub fn with_stride(mut self, mode: usize, stride: ModeStride) -> Self {
-        if let Some(slot) = self.strides.get_mut(mode) {
-            *slot = stride;
-        }
-        self
-    }
 }
 
 impl fmt::Display for TensorSpec {
