@@ -56,7 +56,7 @@ fn from<'a>(log: &'a str, first: &str) -> Vec<&'a str> {
 
 #[test]
 fn entries_are_launched_in_order_around_a_workspace_of_the_stream() {
-    let name = "launch::kernel::tests::entries_are_launched_in_order_around_a_workspace_of_the_stream";
+    let name = "run::launch::kernel::tests::entries_are_launched_in_order_around_a_workspace_of_the_stream";
     let done = with_driver(name, &[SIZE], || {
         let (gpu, kernel) = loaded();
         let stream = gpu.context().new_stream().expect("a stream");
@@ -90,7 +90,7 @@ fn entries_are_launched_in_order_around_a_workspace_of_the_stream() {
 
 #[test]
 fn a_launch_takes_no_more_than_it_needs() {
-    let done = with_driver("launch::kernel::tests::a_launch_takes_no_more_than_it_needs", &[SIZE], || {
+    let done = with_driver("run::launch::kernel::tests::a_launch_takes_no_more_than_it_needs", &[SIZE], || {
         let (gpu, kernel) = loaded();
         launch(&kernel, &gpu.stream(), [0, 5, 3]).expect("nothing to launch");
         launch(&kernel, &gpu.stream(), [2, 2, 2]).expect("launches");
@@ -104,7 +104,7 @@ fn a_launch_takes_no_more_than_it_needs() {
 fn what_was_allocated_is_freed_where_an_entry_fails() {
     let settings = [SIZE, ("STAND_IN_LAUNCH", "1")];
     let done =
-        with_driver("launch::kernel::tests::what_was_allocated_is_freed_where_an_entry_fails", &settings, || {
+        with_driver("run::launch::kernel::tests::what_was_allocated_is_freed_where_an_entry_fails", &settings, || {
             let (gpu, kernel) = loaded();
             launch(&kernel, &gpu.stream(), [3, 2, 8]).expect_err("refused").to_string()
         });
@@ -116,7 +116,7 @@ fn what_was_allocated_is_freed_where_an_entry_fails() {
 #[test]
 fn each_entry_is_compared_with_the_plan() {
     let refused = |name: &str, settings: &[(&str, &str)]| {
-        let name = format!("launch::kernel::tests::{name}");
+        let name = format!("run::launch::kernel::tests::{name}");
         with_driver(&name, settings, || {
             let gpu = Gpu::find().expect("the stand-in");
             load(&gpu).expect_err("refused").to_string()
@@ -135,7 +135,7 @@ fn each_entry_is_compared_with_the_plan() {
 
 #[test]
 fn a_fatbin_of_another_text_does_not_reach_the_driver() {
-    let name = "launch::kernel::tests::a_fatbin_of_another_text_does_not_reach_the_driver";
+    let name = "run::launch::kernel::tests::a_fatbin_of_another_text_does_not_reach_the_driver";
     let done = with_driver(name, &[SIZE], || {
         let gpu = Gpu::find().expect("the stand-in");
         let bytes = fatbin();
