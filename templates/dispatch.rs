@@ -11,7 +11,7 @@ pub mod [[ name ]] {
         },
 {% endfor %}    ];
 
-    /// The fastest kernel on the most similar problem that was measured; `None` where none lies so in memory.
+    /// The fastest kernel on the most similar measured problem; `None` if no measured problem has these majors.
     pub fn select(
         problem: &::cutemplate::recipe::product::Problem,
     ) -> ::core::option::Option<&'static ::cutemplate::artifact::Artifact<'static>> {

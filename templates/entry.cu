@@ -1,5 +1,5 @@
 [[ banner ]]
-#define CUTEMPLATE_NO_LAUNCH  // who loads these kernels launches them
+#define CUTEMPLATE_NO_LAUNCH  // the program that loads these kernels launches them
 #include "[[ plan.name() ]].cuh"
 {% for entry in plan.entries() %}
 extern "C" __global__ void __launch_bounds__([[ entry.launch_bounds() ]]){% if entry.cluster > 1 %} __cluster_dims__([[ entry.cluster ]], 1, 1){% endif %}

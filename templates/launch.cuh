@@ -2,28 +2,28 @@
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
 
 //
-// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+// Host side: launch(..), for C++ projects that compile this file with nvcc
 //
 
 namespace cutemplate {
 namespace [[ plan.name() ]] {
 
-// What a launch is given.
+// The arguments of a launch.
 struct Arguments {
 [[ arguments ]]
 };
 
-// What follows from it.
+// Parameters, grids and workspace that follow from the arguments.
 struct Launch {
   [[ params ]] params;
-{% for (entry, _, _, _) in entries %}  dim3 [[ entry.function(plan.name()) ]]_grid;  // CTAs: none where it has nothing to do
-{% if overlaps %}  bool [[ entry.function(plan.name()) ]]_overlaps;  // it begins while the kernel before it ends
+{% for (entry, _, _, _) in entries %}  dim3 [[ entry.function(plan.name()) ]]_grid;  // CTAs: 0 if this entry is not needed
+{% if overlaps %}  bool [[ entry.function(plan.name()) ]]_overlaps;  // PDL: may begin before the previous kernel ends
 {% endif %}{% endfor %}{% if !workspace.is_empty() %}  size_t workspace;  // bytes
 {% endif %}};
 
 {% if !maps.is_empty() %}{% include "tensor_map.cuh" %}
 
-{% endif %}// cudaErrorInvalidValue where the kernel cannot count that far.
+{% endif %}// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
 prepare(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {% endif %}Launch& launch)
 {
@@ -38,7 +38,7 @@ prepare(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {%
 {% endif %}{% endfor %}{% if !workspace.is_empty() %}  launch.workspace = [[ workspace ]];
   launch.params.workspace = workspace;
 {% if !maps.is_empty() %}  if (launch.workspace > 0 && workspace == nullptr) {
-    return cudaSuccess;  // maps of it are made where it is there
+    return cudaSuccess;  // without a workspace there is no address to encode a tensor map for
   }
   int64_t const begin = int64_t(reinterpret_cast<uintptr_t>(workspace));
 {% endif %}{% endif %}{% for map in maps %}  if ([[ map.when ]]) {
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__([[ entry.launch_bounds() ]]){% if entry.cluste
   [[ entry.function(plan.name()) ]](params);
 }
 
-{% endfor %}// Asks for the shared memory that a kernel needs, and launches it.
+{% endfor %}// Allows the kernel its dynamic shared memory, and launches it.
 template <class Params>
 cudaError_t
 launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, {% if overlaps %}bool overlaps, {% endif %}Params const& params, cudaStream_t stream)
@@ -78,7 +78,7 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
   }
   void* arguments[] = {const_cast<Params*>(&params)};
 {% if overlaps %}  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;  // it may begin while the kernel before it ends
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;  // PDL: may begin before the previous kernel ends
   attribute.val.programmaticStreamSerializationAllowed = overlaps;
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
@@ -91,7 +91,7 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
 {% else %}  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
 {% endif %}}
 
-// Whether the text runs on the current device.
+// Whether the kernel was compiled for the current device.
 inline cudaError_t
 check_device()
 {
@@ -109,7 +109,7 @@ check_device()
   return error != cudaSuccess || [[ runs_on ]] ? error : cudaErrorNoKernelImageForDevice;
 }
 {% if !workspace.is_empty() %}
-// Bytes that a launch needs besides its tensors; 0 where it is refused.
+// Bytes of workspace that a launch needs; 0 if the launch is refused.
 inline size_t
 get_workspace_size(Arguments const& args)
 {
@@ -117,8 +117,8 @@ get_workspace_size(Arguments const& args)
   return prepare(args, nullptr, launch) == cudaSuccess ? launch.workspace : 0;
 }
 {% endif %}
-// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
-// cudaErrorInvalidValue where the kernel cannot count that far{% if !workspace.is_empty() %}, or there is no workspace, aligned to 256 bytes{% endif %}.
+// Launches on the current device. Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range{% if !workspace.is_empty() %}, or if the workspace is missing. Align it to 256 bytes{% endif %}.
 inline cudaError_t
 launch(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {% endif %}cudaStream_t stream = nullptr)
 {

@@ -1,6 +1,6 @@
 [[ banner ]]
 //
-// Parameters of the kernel [[ plan.name() ]], passed by value as its one argument. Plain C.
+// Parameters of the kernel [[ plan.name() ]], passed by value as its only argument. Plain C.
 #ifndef CUTEMPLATE_[[ plan.name()|upper ]]_PARAMS_H
 #define CUTEMPLATE_[[ plan.name()|upper ]]_PARAMS_H
 

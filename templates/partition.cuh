@@ -1,5 +1,5 @@
-// What a thread copies of a tensor in shared memory, divided as CuTe's partition_S and partition_D divide it. The layout is static and taken
-// as a type, so that nvcc makes no code of what derives it, which takes it a second and more.
+// A thread's elements of a tensor in shared memory, as CuTe's partition_S and partition_D give them. The static layout is computed as a
+// type, because compiling its derivation as code would cost nvcc a second or more.
 template <class Copy, class Thread, class T>
 CUTE_DEVICE
 auto

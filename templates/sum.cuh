@@ -1,6 +1,6 @@
 [[ banner ]]
 //
-// Sums along rows: Y (M) is the sum over n of the function of what the inputs (M,N) hold at (m,n).
+// Sums along rows: Y(m) = the sum over n of the function, applied to the inputs' elements at (m,n).
 // Launch: [[ plan.threads() ]] threads, ceil_div(M,[[ d.rows() ]]) blocks along x, no dynamic shared memory.
 #pragma once
 
@@ -51,7 +51,7 @@ kernel([[ plan.name() ]]_params const& params)
   auto const thr_crd = idx2crd(int(threadIdx.x), ThrShape{});  // (thread of the row, row of the CTA)
   int const m = int(blockIdx.x) * size<1>(ThrShape{}) + get<1>(thr_crd);
   if (m >= params.m) {
-    return;  // the whole warp, and the whole CTA where it has one row
+    return;  // the whole warp, or the whole CTA if it has one row
   }
   Op const op{ {%- for s in plan.scalars() %}{% if !loop.first %}, {% endif %}params.[[ s ]]{% endfor -%} };
   float sum = 0;

@@ -1,4 +1,4 @@
-// Encodes a tensor map by the driver's function, which the runtime finds: nothing has to be linked with the driver.
+// Encodes a tensor map. The runtime looks up the driver's function, so no program has to link with the driver.
 inline cudaError_t
 encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, int64_t address, cuuint64_t const* dims,
                   cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle)
@@ -13,7 +13,7 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
   if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) {
     return error != cudaSuccess ? error : cudaErrorSymbolNotFound;
   }
-  // Where rows of the box are whole lines of L2, the next box's come along.
+  // If the box's rows are whole L2 lines, the load also promotes the neighbouring box's lines to L2.
   bool lines = swizzle == CU_TENSOR_MAP_SWIZZLE_128B && address % 128 == 0;
   for (cuuint32_t mode = 0; mode + 1 < rank; ++mode) {
     lines = lines && strides[mode] % 128 == 0;

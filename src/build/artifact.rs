@@ -21,12 +21,12 @@ pub struct Parts<'a> {
     pub family: &'a str,
     /// The name of the kernel.
     pub name: &'a str,
-    /// What was compiled: one text, or one for each of [`Plan::parts`](crate::plan::Plan::parts) where architectures
-    /// have texts of their own.
+    /// The compiled texts: one, or one for each of [`Plan::parts`](crate::plan::Plan::parts) if architectures have
+    /// their own.
     pub texts: Cow<'a, [Text<'a>]>,
 }
 
-/// What was compiled of a text, and how it is launched.
+/// A compiled text, and how it is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text<'a> {
     /// Its [`Abi`], in JSON.
@@ -162,8 +162,8 @@ impl<'a> Artifact<'a> {
     /// For the module that a build script writes.
     ///
     /// # Safety
-    /// Each fatbin with the sha256 that is given is what nvcc made of the text of the plan that has the ABI of that
-    /// digest: the driver runs its machine code on whatever memory a launch was checked for by that ABI.
+    /// Each fatbin with the given sha256 must be what nvcc made of the text of the plan whose ABI has that digest. A
+    /// launch checks memory by that ABI, and then the driver runs the fatbin's machine code on it.
     pub const unsafe fn new(parts: Parts<'a>) -> Self {
         Self(parts)
     }
@@ -203,8 +203,8 @@ impl<'a> Artifact<'a> {
         self.0.texts.iter().map(open).collect()
     }
 
-    /// Plans its recipe again, where this version of the crate decides what the one that compiled it did: for who
-    /// looks into the plan, or compiles its text.
+    /// Plans its recipe again, if this version of the crate decides as the version that compiled it did. Use it to look
+    /// into the plan, or to compile its text.
     ///
     /// # Errors
     /// See [`ArtifactError`].

@@ -1,8 +1,8 @@
 //! The container that `fatbinary` writes: whether it is whole, and which code it holds for which architecture.
 //!
-//! The header, little-endian, is that of `fatBinaryHeader` in the toolkit, as CUDA 12 and 13 write it: magic `0xba55ed50` (u32),
-//! version 1 (u16), size of this header (u16, 16), bytes after it (u64). The fields of the entries were compared with what
-//! `cuobjdump -lelf -lptx` prints for nvcc 13.0.
+//! The header is little-endian. It is the toolkit's `fatBinaryHeader`, as CUDA 12 and 13 write it: magic `0xba55ed50`
+//! (u32), version 1 (u16), size of this header (u16, 16), bytes after it (u64). The fields of the entries were compared
+//! with the output of `cuobjdump -lelf -lptx` for nvcc 13.0.
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object as _, ObjectSection as _};
@@ -16,9 +16,10 @@ const ARCH_SPECIFIC: u64 = 1 << 20;
 /// The bits of an entry's flags that a packed payload has: by LZ4, or by zstd.
 const PACKED: u64 = 1 << 13 | 1 << 15;
 
-/// A fatbin that somebody vouches for: it is what nvcc made of a kernel's text. Loading it lets a GPU run its machine code, so
-/// there is no safe way to make one of any bytes; [`Compiled::vouched`](crate::build::Compiled::vouched) gives that of a kernel
-/// that was compiled, and an [`Artifact`](crate::artifact::Artifact) that of one that a build script embeds.
+/// A fatbin that somebody vouches for: nvcc made it of a kernel's text. Loading it lets a GPU run its machine code, so
+/// no safe function makes one of arbitrary bytes. [`Compiled::vouched`](crate::build::Compiled::vouched) gives the
+/// fatbin of a compiled kernel. An [`Artifact`](crate::artifact::Artifact) gives the fatbin of a kernel that a build
+/// script embeds.
 #[derive(Clone, Copy, Debug)]
 pub struct Vouched<'a> {
     bytes: &'a [u8],
@@ -64,7 +65,7 @@ pub struct Image<'a> {
     pub packed: bool,
 }
 
-/// Bytes that are no whole fatbin. The driver trusts the sizes that it finds in one.
+/// Bytes that are not a whole fatbin. The driver trusts the sizes in a fatbin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FatbinError {
     /// There are none.
@@ -167,7 +168,7 @@ fn header(bytes: &[u8]) -> Result<(), FatbinError> {
 /// The entries of a fatbin, in order.
 ///
 /// # Errors
-/// The bytes are no fatbin, or not a whole one.
+/// The bytes are not a fatbin, or not a whole one.
 ///
 /// # Examples
 /// ```
@@ -281,7 +282,7 @@ mod tests {
         [head(body.len() as u64), body].concat()
     }
 
-    /// A header that promises so many bytes.
+    /// A header that promises this many bytes.
     fn head(size: u64) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend([1, 0, 16, 0]);

@@ -144,7 +144,7 @@ impl Arch {
     pub const REGISTERS_PER_SM: u64 = 64 << 10;
     /// Parts of a multiprocessor; each has a quarter of its registers, and a warp lives in one.
     pub const PARTITIONS: u64 = 4;
-    /// Registers are given to a warp in multiples of so many (CUDA Occupancy Calculator, "Register allocation unit size").
+    /// A warp gets registers in multiples of this number (CUDA Occupancy Calculator, "Register allocation unit size").
     pub const REGISTER_UNIT: u64 = 256;
     /// Threads in a warp.
     pub const WARP: u64 = 32;
@@ -235,7 +235,7 @@ impl fmt::Display for Arch {
 
 /// The text names no architecture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is no known architecture; known are {known}", name = self.0, known = known())]
+#[error("unknown architecture `{name}`; known are {known}", name = self.0, known = known())]
 pub struct UnknownArch(pub String);
 
 fn known() -> String {
@@ -309,7 +309,7 @@ impl Targets {
     pub fn arch_on(&self, capability: (u32, u32)) -> Option<Arch> {
         let own = |arch: &&Arch| arch.sass_runs_on(capability) && (!arch.row().arch_specific || self.0.contains(arch));
         let newest = |of: &[Arch]| of.iter().filter(own).max().copied();
-        // PTX runs on devices of which nothing is known here.
+        // PTX also runs on devices that this version does not know.
         let by_ptx = || self.ptx().filter(|arch| arch.capability() <= capability);
         self.run_on(capability).then(|| newest(Arch::ALL).or_else(by_ptx))?
     }
@@ -329,7 +329,8 @@ impl TryFrom<Vec<Arch>> for Targets {
 }
 
 impl Targets {
-    /// Which of several fatbins a device of this compute capability runs: the last that has SASS for it, or else PTX.
+    /// The fatbin, of several, that a device of this compute capability runs: the last one with SASS for it, else with
+    /// PTX.
     pub(crate) fn best<'t>(
         all: impl DoubleEndedIterator<Item = &'t Targets> + ExactSizeIterator + Clone,
         capability: (u32, u32),

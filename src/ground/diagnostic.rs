@@ -1,4 +1,4 @@
-//! Diagnostics: what is wrong with a recipe or a launch, in the user's own terms, with stable codes.
+//! Diagnostics: mistakes in a recipe or a launch, in the user's own terms, with stable codes.
 
 use core::fmt;
 
@@ -51,7 +51,7 @@ codes! {
     Expression = "CT021", "the kernel cannot have this function";
     Variant = "CT022", "the variant cannot have these tensors or tiles";
     BankConflict = "CT023", "threads of a warp meet in a bank of shared memory";
-    TileDivides = "CT024", "a tile does not divide over what computes or copies it";
+    TileDivides = "CT024", "a tile does not divide evenly over its threads";
     BadSwizzle = "CT025", "the swizzle does not fit the tile";
     Stages = "CT026", "the stages do not make a pipeline";
     SplitK = "CT027", "K cannot be split so";
@@ -211,7 +211,7 @@ impl fmt::Display for Diagnostics {
     }
 }
 
-/// A mistake of cutemplate's own. What was asked for may be right.
+/// A mistake of cutemplate's own. The user's input may be right.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Defect {
     /// What went wrong, in terms of cutemplate's own parts.

@@ -26,7 +26,7 @@ impl Digest {
         &self.0
     }
 
-    /// Of several parts, each with its length before it, so that none can run into the next.
+    /// The digest of several parts, each with its length before it, so that none can run into the next.
     pub(crate) fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut digest = Sha256::new();
         for part in parts {
@@ -47,7 +47,7 @@ impl Digest {
 /// assert_eq!(HELLO.digest(), Digest::of(b"hello"));
 /// ```
 ///
-/// A digest of bytes that a program reads says nothing of who made them, and is none:
+/// A digest of bytes that a program reads does not tell their origin, and cannot become one:
 /// ```compile_fail,E0308
 /// use cutemplate::{bundle::Bundle, digest::Digest};
 /// fn load(bytes: Vec<u8>) {
@@ -72,14 +72,14 @@ impl Digest {
 ///     Pinned::at_build(sha256)
 /// }
 /// ```
-/// What the macro is given is not part of its unsafe code:
+/// The macro's argument is not part of its unsafe code:
 /// ```compile_fail,E0133
 /// const unsafe fn forged() -> &'static str {
 ///     ""
 /// }
 /// let _ = cutemplate::pinned!(forged());
 /// ```
-/// A text that is no sha256 does not compile:
+/// A text that is not a sha256 does not compile:
 /// ```compile_fail,E0080
 /// let _ = cutemplate::pinned!("2cf24dba");
 /// ```
@@ -122,8 +122,8 @@ const fn nibble(digit: u8) -> u8 {
     }
 }
 
-/// Pins a sha256, in hexadecimal: a constant, such as a literal, or `include_str!` of what `sha256sum` wrote. Whoever writes
-/// it vouches for the bytes with that sha256.
+/// Pins a sha256, in hexadecimal: a constant, such as a literal, or `include_str!` of the output of `sha256sum`. The
+/// author of the call vouches for the bytes with that sha256.
 #[macro_export]
 macro_rules! pinned {
     ($text:expr $(,)?) => {{

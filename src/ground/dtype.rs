@@ -135,7 +135,7 @@ impl fmt::Display for DType {
 /// The text names no element type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{name}` is no element type; known are {known}", name = self.0,
+    "unknown element type `{name}`; known are {known}", name = self.0,
     known = DType::ALL.iter().map(|d| d.name()).collect::<Vec<_>>().join(", ")
 )]
 pub struct UnknownDType(pub String);

@@ -1,4 +1,4 @@
-//! Words that look alike: for who mistyped one.
+//! Similar words, to suggest for a mistyped one.
 
 use strsim::osa_distance;
 

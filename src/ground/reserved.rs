@@ -1,8 +1,8 @@
 //! Words that a name in generated text cannot be.
 
-/// Keywords of C++23 and alternative tokens (ISO/IEC 14882:2024, [lex.key] and [lex.digraph]), and those of C23 that a header
-/// which C reads cannot use; macros that stand for a value in the headers of CUDA 13 and glibc; types and namespaces that the
-/// generated text names.
+/// Keywords of C++23 and alternative tokens (ISO/IEC 14882:2024, [lex.key] and [lex.digraph]), and keywords of C23 that
+/// a header for C cannot use. Macros that stand for a value in the headers of CUDA 13 and glibc. Types and namespaces
+/// that the generated text names.
 const CXX: &[&str] = &[
     "alignas",
     "alignof",

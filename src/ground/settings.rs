@@ -114,7 +114,7 @@ pub(crate) use named;
 
 /// A word that means nothing here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is no {what}; known are {known}")]
+#[error("unknown {what} `{found}`; known are {known}")]
 pub struct UnknownWord {
     pub(crate) found: String,
     pub(crate) what: &'static str,

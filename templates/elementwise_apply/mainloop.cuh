@@ -29,7 +29,7 @@
     return;
   }
 
-  // An edge: one vector at a time, moved whole where it is aligned and inside from its first element to its last.
+  // An edge: one vector at a time. A vector that is aligned and lies inside entirely is moved whole.
   CUTE_NO_UNROLL
   for (int v = 0; v < size(Vectors{}); ++v) {
     Tensor tYcY = vector(gI, v);  // (VEC) -> (m,n)

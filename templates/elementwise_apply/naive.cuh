@@ -1,6 +1,6 @@
 [[ c.banner ]]
 //
-// Elementwise, one thread for one element: tensors (M,N)[[ c.modes_m ]].
+// Elementwise, one thread per element: tensors (M,N)[[ c.modes_m ]].
 // Launch: [[ c.plan.threads() ]] threads, ceil_div(M*N,[[ c.plan.threads() ]]) blocks along x, no dynamic shared memory.
 {% include "elementwise_apply/head.cuh" %}
 CUTE_DEVICE
@@ -9,7 +9,7 @@ kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "elementwise_apply/tensors.cuh" %}
   //
-  // One element for each thread: neighbouring threads take neighbouring columns
+  // One element per thread: neighbouring threads take neighbouring columns
   //
 
   int const thread_idx = int(blockIdx.x * blockDim.x + threadIdx.x);

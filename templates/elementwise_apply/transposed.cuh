@@ -34,7 +34,7 @@ kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "elementwise_apply/tensors.cuh" %}  Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
 
-  // Bytes, since shared memory has no constructors, aligned for a vector's store.
+  // Raw bytes, because shared variables must not have constructors; aligned for vector stores.
 {% for t in c.tensors %}{% if let Some(s) = t.turned %}  alignas([[ s.alignment ]]) __shared__ uint8_t smem[[ t.name ]][cosize_v<Smem[[ t.name ]]> * sizeof(Element[[ t.name ]])];
   Tensor s[[ t.name ]] = make_tensor(make_smem_ptr(recast_ptr<Element[[ t.name ]]>(smem[[ t.name ]])), Smem[[ t.name ]]{});  // (TileM,TileN)
 {% endif %}{% endfor %}

@@ -55,7 +55,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   };
   auto inside = [&](auto const& crd, int) { return elem_less(crd, shape_MN); };
 
-  // One decision: whether the CTA's tile is.
+  // A CTA decides once whether its tile is whole.
   bool const all_inside = params.aligned && elem_less(gI(size(gI) - _1{}), shape_MN);
 
 {% include "elementwise_apply/mainloop.cuh" %}

@@ -31,8 +31,8 @@ kernel([[ c.plan.name() ]]_params const& params)
 {% for t in c.tensors %}  Tensor g[[ t.name ]] = zipped_divide(m[[ t.name ]], Tiler{});  // ((_1,VEC),(M,RestN))
 {% endfor %}  Tensor gI = zipped_divide(mI, Tiler{});  // ((_1,VEC),(M,RestN)) -> (m,n)
 
-  // Vectors are numbered along N first. Where rows start between two multiples of the vector, the first vector of a row
-  // begins `shift` elements before it, so that every vector lies at a multiple of its size.
+  // Vectors are numbered along N first. If a row is not aligned to a vector, its first vector starts `shift` elements before the row,
+  // so that every vector is aligned.
   auto shape_NM = make_shape(params.vectors, size<0>(shape_MN));  // (RestN,M)
   auto index = [&](int v) { return int(blockIdx.x) * size(CtaVectors{}) + v; };
   auto shift = [&](auto const& crd) {
@@ -47,7 +47,7 @@ kernel([[ c.plan.name() ]]_params const& params)
     return index(CtaVectors{}(int(threadIdx.x), u)) < size(shape_NM) && get<1>(crd) >= 0 && elem_less(crd, shape_MN);
   };
 
-  // One decision a warp: whether all its vectors are whole.
+  // A warp decides once whether all its vectors are whole.
   bool all_inside = params.aligned;
   CUTE_UNROLL
   for (int u = 0; u < size(Vectors{}); ++u) {

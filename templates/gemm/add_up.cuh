@@ -1,11 +1,11 @@
-// Adds up what the CTAs of a tile have computed, each of its part of K: each gives the others the columns that they store, and adds
-// what it is given to its own, in the order of those CTAs.
+// Split-K within the cluster: adds the partial sums of a tile's CTAs. Each CTA sends every other CTA the columns that the other one
+// stores, and adds the columns that it receives to its own, in rank order.
 struct Sums {
   Barriers& barriers;
   float* parts;
   int thread;
   int rank_k;
-  uint32_t first;      // of the tile's CTAs in the cluster
+  uint32_t first;      // rank in the cluster of the tile's first CTA
   uint32_t phase = 0;
 
   CUTE_DEVICE
@@ -21,7 +21,7 @@ struct Sums {
     return first + size(Cluster{}) * rank;
   }
 
-  // Each warp tells the other CTAs of the tile, a lane for each of them, once all of its lanes have written or read.
+  // Each warp arrives at the barrier of every other CTA of the tile once all of its lanes have written or read: one lane for each CTA.
   CUTE_DEVICE
   void
   tell(cutlass::arch::ClusterBarrier const& barrier) const
@@ -34,7 +34,7 @@ struct Sums {
     }
   }
 
-  // Waits until they have told. What ClusterBarrier waits for is ordered within a CTA.
+  // Waits until all of them have arrived. ClusterBarrier's own wait acquires at CTA scope only.
   CUTE_DEVICE
   static void
   wait(cutlass::arch::ClusterBarrier const& barrier, uint32_t phase)
@@ -49,21 +49,21 @@ struct Sums {
       "}" : : "r"(address), "r"(phase) : "memory");
   }
 
-  // Shared memory of the others outlives what is written there, and that of this CTA what is told here.
+  // The other CTAs must not exit before this CTA has written to their shared memory, nor this CTA before they have arrived here.
   CUTE_DEVICE
   void
   wait_until_read() const
   {
-    wait(barriers.sent, phase ^ 1);  // a new barrier counts as one whose last phase is over
+    wait(barriers.sent, phase ^ 1);  // on a new barrier, a wait for the previous phase returns at once
   }
 
-  // Leaves the sums of this CTA's columns in front of the accumulators.
+  // Leaves the sums of this CTA's columns in its first accumulators.
   template <class TCrC>
   CUTE_DEVICE
   void
   operator()(TCrC& tCrC)
   {
-    constexpr int of_row = decltype(size<0>(tCrC))::value / splits;                            // accumulators of a share, of an atom's rows
+    constexpr int of_row = decltype(size<0>(tCrC))::value / splits;                            // accumulators of one share in one MMA_M
     constexpr int share = of_row * decltype(size<1>(tCrC))::value;
     static_assert(decltype(size<2>(tCrC))::value == 1 && share == size<0>(SmemParts{}), "a share for each CTA");
     auto const of = [&](int rank, int i) -> float& { return tCrC(rank * of_row + i % of_row, i / of_row, _0{}); };

@@ -1,12 +1,12 @@
-// What goes with a tile is read while its k-tiles are computed on, and waits in registers: so many words of each part.
+// The epilogue inputs of a tile are prefetched into registers during its mainloop.
 {% for t in c.reads() %}using Part[[ t.read_name() ]] = decltype(read_[[ t.is.param ]]<true, copies>(declval<[[ c.plan.name() ]]_params const&>(), make_coord(0, 0{% if c.batched() %}, 0{% endif %}), 0, 0));
 {% endfor %}
-// Words of what a thread has of a part.
+// Words that a thread's elements of one slice fill.
 template <class Part>
 constexpr int words_of = ceil_div(int(sizeof(typename Part::value_type)) * cosize_v<typename Part::layout_type>, int(sizeof(uint32_t)));
 static_assert({% for t in c.reads() %}{% if !loop.first %} + {% endif %}words_of<Part[[ t.read_name() ]]>{% endfor %} == [[ ahead ]], "registers of a thread for a part");
 
-// What waits is words to all who see it, so that nvcc keeps it in registers: it is copied to and from an array that is both.
+// Prefetched elements are held as words, so that nvcc keeps them in registers. The union converts between the two.
 template <class Part>
 union Waiting {
   uint32_t words[words_of<Part>];
@@ -47,7 +47,7 @@ take_back(Words const& words, int first)
   return part;
 }
 
-// Reads what goes with a part.
+// Prefetches the epilogue inputs of one slice.
 template <class Crd, class Words>
 CUTE_DEVICE
 void
@@ -56,7 +56,7 @@ read_ahead([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int part,
 {% for t in c.reads() %}  leave(read_[[ t.is.param ]]<true, copies>(params, crd_D, part, 0), words, 0{% for before in c.reads_before(t) %} + words_of<Part[[ before.read_name() ]]>{% endfor %});
 {% endfor %}}
 
-// Of so many copies those from one on.
+// AtOnce copies of a slice, starting at copy `from`.
 template <int AtOnce, class Part>
 CUTE_DEVICE
 auto

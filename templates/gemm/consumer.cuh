@@ -13,20 +13,22 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
 {% endif %}  Release const release(tiles);
   PipeState pipe;
 {% if teams > 1 %}  Order order(team);
-  tiles.advance(team);  // to its first tile
+  tiles.advance(team);  // to this team's first tile
   pipe.advance(team * k_tiles);
 {% endif %}{% if c.splits() > 1 %}  Sums add_up(tiles, barriers, sums);
 {% endif %}  Store<TmaStore, SD> store{params, sD{% if c.splits() > 1 %}, tiles.rank_k{% endif %}};
-{% if has_meanwhile() %}  // While a tile's first k-tiles are computed on,{% if keeps %} what was made of the tile before is stored{% endif %}{% if keeps && ahead > 0 %}, and then{% endif %}{% if ahead > 0 %} what goes with it is read{% endif %}, a part beside each. It waits in registers.
+{% if keeps %}  // Each of a tile's first k-tiles overlaps with the store of one slice of the tile before, kept in registers.
+{% endif %}{% if ahead > 0 %}  // Each of {% if keeps %}its next{% else %}a tile's first{% endif %} k-tiles overlaps with the prefetch of one slice of the epilogue inputs into registers.
+{% endif %}{% if has_meanwhile() -%}
 {% if keeps %}  using Staged = decltype(shape(store.staged(0)));                                             // (CPY,CPY_PART,BUFFERS)
   using Word   = Int<sizeof(ElementD) * size<0>(Staged{}) / sizeof(uint32_t)>;
   Tensor tRrD = make_tensor<uint32_t>(make_shape(Word{}, size<1>(Staged{}), Int<parts>{}));    // (WORD,CPY_PART,PARTS)
 {% if ahead > 0 %}  Tensor tRrW = group_modes<0,2>(make_tensor(tRrD.data(), tRrD.layout()));                     // (WORD,PARTS)
-  static_assert(size<0>(tRrW) >= [[ ahead ]], "what is read lies where D lay");
+  static_assert(size<0>(tRrW) >= [[ ahead ]], "prefetched inputs reuse the registers of the kept tile");
 {% endif %}  decltype(tiles.crd()) crd_kept{};                                                            // (m,n[[ c.modes_l() ]])
 {% else %}  Tensor tRrW = make_tensor<uint32_t>(make_shape(Int<[[ ahead ]]>{}, Int<parts>{}));                    // (WORD,PARTS)
 {% endif %}  constexpr int stores = {% if keeps %}parts{% else %}0{% endif %};
-  int done = stores;  // parts of a tile that were stored{% if ahead > 0 %}, and of the next that were read{% endif %}
+  int done = stores;  // slices stored{% if ahead > 0 %}, plus slices prefetched{% endif %}
 {% if keeps %}  auto const keep = [&](int part, int i, auto const& of_D) {
     Tensor words = recast<uint32_t>(of_D);                                                     // (WORD)
     CUTE_UNROLL
@@ -43,7 +45,7 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
     });
     ++done;
   };
-{% endif %}{% endif %}  cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
+{% endif %}{% endif %}  cudaGridDependencySynchronize();  // PDL: the kernel before this one has finished
   for (; tiles.has_tile(); tiles.advance({% if teams > 1 %}teams{% endif %})) {
     auto const crd_D = tiles.crd();                                                            // (m,n[[ c.modes_l() ]])
 {% if ahead > 0 %}    auto const read_next = [&] {
@@ -64,12 +66,12 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
       }
 {% endif %}    };
 {% endif %}{% if c.streams_k() %}    int const k_tiles = tiles.k_tiles();
-    __builtin_assume(!TmaStore || k_tiles > 0);  // else accumulators come from two places, and are moved before WGMMA has ended (C7514)
+    __builtin_assume(!TmaStore || k_tiles > 0);  // else two paths define the accumulators, and ptxas moves them before WGMMA has ended (C7514)
 {% endif %}    multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if teams > 1 %}, order{% endif %}{% if has_meanwhile() %}, meanwhile{% endif %});
 {% if teams > 1 %}    pipe.advance((teams - 1) * k_tiles);
 {% endif %}{% if c.splits() > 1 %}    add_up(tCrC);
 {% endif %}{% if keeps %}    while (TmaStore && done < stores) {
-      store_next(_1{});  // there was a k-tile for the first
+      store_next(_1{});  // the first k-tile has stored slice 0
     }
 {% endif %}{% if c.streams_k() %}    if (tiles.is_shared()) {
       give_sums(params, tiles, tCrC);
@@ -77,7 +79,7 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
 {% endif %}      continue;
     }
 {% endif %}{% if ahead > 0 %}    while (TmaStore && done < stores + parts) {
-      read_next();  // there were not k-tiles for all
+      read_next();  // slices that no k-tile was left for
     }
 {% endif %}{% if has_meanwhile() %}    done = 0;
 {% endif %}{% if keeps %}    if constexpr (TmaStore) {
@@ -102,7 +104,7 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
 {% endif %}{% if c.splits() > 1 %}  add_up.wait_until_read();
 {% endif %}  if constexpr (TmaStore) {
     if (threadIdx.x % 128 == 0) {
-      tma_store_wait<0>();  // shared memory outlives what reads it
+      tma_store_wait<0>();  // TMA must have read shared memory before the CTA exits
     }
   }
 }

@@ -1,11 +1,11 @@
-// Epilogue of a tile, part by part: what goes with D is read before any thread writes that part of D, as it may be the same memory. Parts
-// lie in shared memory where the stages do, which all warps have read.
+// Epilogue of a tile, slice by slice. The inputs of a slice are read before any thread writes that slice of D, because D may alias them.
+// Slices reuse the shared memory of the stages, which all warps have read.
 template <class Crd, class TCrC>
 CUTE_DEVICE
 void
 store_tile([[ c.plan.name() ]]_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
 {
-  int const thread = anew(threadIdx.x);  // read here, so that nothing derived from it is held in registers beside products
+  int const thread = anew(threadIdx.x);  // recomputed here, so that the mainloop holds nothing derived from it in registers
   auto const crd_D = take<0,2>(crd);                                                           // (m,n)
 {% if c.batched() %}  int const l = get<2>(crd);
 {% endif %}{% for t in c.epilogue() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
@@ -22,7 +22,7 @@ store_tile([[ c.plan.name() ]]_params const& params, Crd const& crd, TCrC const&
     CUTE_UNROLL
     for (int first = 0; first < size<2>(tCrC); first += at_once) {
 {% if !c.reads().is_empty() %}      if (params.m < -first) {
-        continue;  // never, which even ptxas can't tell: else it reads for the others too
+        continue;  // never taken, but ptxas cannot know that, so it does not hoist the reads of later atoms
       }
 {% endif %}      CUTE_UNROLL
       for (int n = first; n < cute::min(first + at_once, int(size<2>(tCrC))); ++n) {
@@ -52,8 +52,8 @@ store_tile([[ c.plan.name() ]]_params const& params, Crd const& crd, TCrC const&
 {% endfor %}        }
       }
     }
-    __syncthreads();  // all of it is there
+    __syncthreads();  // the slice is complete
 {% for t in c.written() %}    store_part(sD(_,_,[[ c.output_of(t) ]]), m[[ t.is.name ]], crd_D, part);
-{% endfor %}    __syncthreads();  // and was read by all: what follows lies there too
+{% endfor %}    __syncthreads();  // all threads have read the slice before the next one overwrites it
   }
 }

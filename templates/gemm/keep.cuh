@@ -1,4 +1,4 @@
-// Stores a part of D that waits in registers.
+// Stores a slice of D that was kept in registers.
 template <class StoreD, class Crd, class TRrD, class TRsD>
 CUTE_DEVICE
 void
@@ -12,8 +12,7 @@ store_kept(StoreD& store, Crd const& crd_D, TRrD const& tRrD, TRsD const& tRsD, 
   store.commit(crd_D, part);
 }
 
-// Stores all parts of the last tile. Nothing is multiplied any more, and what has no buffer is written where this warpgroup's rows of A
-// were.
+// Stores all slices of the last tile. The mainloop has ended, so slices without a buffer reuse the stages of this warpgroup's rows of A.
 template <bool TmaStore, class Crd, class TRrD, class SD>
 CUTE_DEVICE
 void
@@ -24,7 +23,7 @@ store_last([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TRrD cons
   Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                       // (CPY,CPY_PART,BUFFERS+LENT)
   if constexpr (!store.whole) {
     if (threadIdx.x % 128 == 0) {
-      tma_store_wait<0>();  // buffers are taken from the first on, which is not the one that was stored longest ago
+      tma_store_wait<0>();  // buffers are used from the first on, and the first is not the oldest one in flight
     }
   }
   CUTE_UNROLL

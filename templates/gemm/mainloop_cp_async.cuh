@@ -1,5 +1,5 @@
-// Adds up the k-tiles of A @ B from one on to another, of a tile of D: every warp copies and multiplies. STAGES - 1 of them are on their way
-// while one is computed on. When it is done all warps have read all stages.
+// Mainloop of a tile of D over the k-tiles [first, end). Every warp copies and multiplies. STAGES - 1 k-tiles are in flight while one is
+// multiplied. On return all warps have read all stages.
 template <class Crd, class TCrC>
 CUTE_DEVICE
 void
@@ -15,7 +15,7 @@ multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, 
   Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});                                   // (BN,BK,STAGES)
 
   //
-  // Partition: what this thread copies, and what it computes on
+  // Partition: this thread's share of the copies and of the MMAs
   //
 
   CopyA const copy_a;
@@ -46,7 +46,7 @@ multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, 
   // Not every tile has a vector for each thread.
   bool const copies_a = size(copy_a) == size(mma) || threadIdx.x < size(copy_a);
   bool const copies_b = size(copy_b) == size(mma) || threadIdx.x < size(copy_b);
-  // K-tiles ahead of that one lie inside of both matrices: where their ends are is not asked for.
+  // K-tiles before end_inside lie inside of both matrices and need no predicates.
   bool const is_inside = elem_less({% if c.batched() %}take<0,2>(crd_D){% else %}crd_D{% endif %}, make_coord(anew(params.m) / size<0>(TileA{}), anew(params.n) / size<0>(TileB{})));
   int const end_inside = is_inside ? cute::min(end, anew(params.k) / size<1>(TileA{})) : 0;
   auto const load = [&](int k_tile, int stage) {
@@ -58,7 +58,7 @@ multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, 
         copy(copy_b.with(true), tBgB, tBsB(_,_,_,stage));
       }
     } else if (k_tile < end) {
-      // Where a vector lies is found anew, and not held in registers: most k-tiles are inside.
+      // Most k-tiles are inside, so coordinates are recomputed here instead of held in registers.
       if (copies_a) {
         Tensor tAcA = copy_a.get_slice(anew(threadIdx.x)).partition_S(cA(_,_,k_tile));           // (CPY,CPY_M,CPY_K) -> (m,k)
         copy_inside(copy_a, tAgA, tAcA, shape(mA), tAsA(_,_,_,stage));
@@ -68,10 +68,10 @@ multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, 
         copy_inside(copy_b, tBgB, tBcB, shape(mB), tBsB(_,_,_,stage));
       }
     }
-    // Addresses go from k-tile to k-tile: made anew of each one's number they are ten instructions a factor.
+    // Addresses advance by a stride: computing each from its k-tile's number takes ten instructions per operand.
     tAgA.data() = tAgA.data() + stride<2>(gA);
     tBgB.data() = tBgB.data() + stride<2>(gB);
-    cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
+    cp_async_fence();  // one group per k-tile, even an empty one: the waits count groups
   };
 
   clear(tCrC);
@@ -91,11 +91,11 @@ multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, 
     round(tCrB(_,_,k));
 {% endif %}    gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
   };
-  // Where there are registers for more, fragments are fetched while those before are multiplied, also across the end of a k-tile.
+  // With registers to spare, fragments are fetched one k-block ahead, also across the end of a k-tile.
   constexpr bool ahead = [[ c.fetches_ahead() ]];
   if (first < end) {
     cp_async_wait<stages - 2>();
-    __syncthreads();  // the first k-tile of all threads is there
+    __syncthreads();  // all threads' copies of the first k-tile have arrived
     if (ahead) {
       fetch(0);
     }
@@ -112,7 +112,7 @@ multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, 
     }
     smem_pipe_read = smem_pipe_read + 1 == stages ? 0 : smem_pipe_read + 1;
     cp_async_wait<stages - 2>();
-    __syncthreads();  // the next k-tile of all threads is there, and the stage that is written next was read by all
+    __syncthreads();  // all copies of the next k-tile have arrived, and all threads have read the stage that is written next
     if (ahead) {
       if (k_tile + 1 < end) {
         fetch(0);

@@ -1,4 +1,5 @@
-// Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back{% if has_meanwhile() %}, and there is time for something else{% endif %}.
+// Warpgroups multiply k-tiles as they arrive. While one k-tile is in flight in WGMMA, the stage of the one before is released.{% if has_meanwhile() %}
+// Then `meanwhile` runs.{% endif %}
 template <bool TmaStore, class TCrA, class TCrB, class TCrC{% if has_meanwhile() %}, class Meanwhile{% endif %}>
 CUTE_DEVICE
 void
@@ -10,12 +11,12 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
 {% endif %}  if constexpr (may_be_none) {
     clear(tCrC);
     if (k_tiles == 0) {
-      return;  // ahead of what waits for WGMMA: else accumulators come from two places, and are moved before that (C7514)
+      return;  // before any wait for WGMMA: else two paths define the accumulators, and ptxas moves them before that wait (C7514)
     }
   } else {
     mma.accumulate_ = GMMA::ScaleOut::Zero;
   }
-  int read = 0;  // the stage that was computed on last
+  int read = 0;  // the stage of the k-tile before
 {% if teams > 1 %}  order.wait(barriers);
 {% endif %}  CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {

@@ -1,8 +1,8 @@
-// Rows of a box of a factor. Of one that has fewer no others are asked for: TMA takes longer for a row outside of it than for one inside.
+// Rows of an operand's TMA box. Where the operand has fewer rows, its box is cut: TMA is slower for rows outside of the tensor.
 {% if c.part.cuts("A") %}using BoxA = Int<size<0>(TileA{}) / size<1>(Cluster{})>;
 {% endif %}{% if c.part.cuts("B") %}using BoxB = Int<size<0>(TileB{}) / size<0>(Cluster{})>;
 {% endif %}
-// Makes zeros of the rows of all stages that no box brings.
+// Clears the rows of all stages that no box fills.
 template <class S, class Box>
 CUTE_DEVICE
 void
@@ -31,7 +31,7 @@ clear_outside([[ c.plan.name() ]]_params const& params, SA const& sA, SB const& 
 {% endif %}{% if c.part.cuts("B") %}    clear_rows(sB, BoxB{}, params.n);
 {% endif %}    cutlass::arch::fence_view_async_shared();  // WGMMA reads them
     if constexpr (ctas > 1) {
-      __syncthreads();  // the cluster's barrier orders no stores
+      __syncthreads();  // the relaxed arrival at the cluster's barrier does not order stores
     }
   }
 }

@@ -1,5 +1,5 @@
-{% if c.any_packs() %}// Copies a tile of a factor that lies anywhere into the workspace: rows along its contiguous mode, which end with zeros up to a whole
-// tile.
+{% if c.any_packs() %}// Packs a tile of an operand of any alignment into the workspace. Rows run along its contiguous mode and are padded with zeros to a
+// whole tile.
 template <class Extents, class Strides>
 CUTE_DEVICE
 void
@@ -40,8 +40,8 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   }
 }
 
-{% endif %}{% if c.any_turns() %}// Copies a tile of a factor that is contiguous along its rows, and lies anywhere, into the workspace: rows along its other mode, which
-// end with zeros up to a whole tile.
+{% endif %}{% if c.any_turns() %}// Transposes a tile of an operand of any alignment into the workspace. The source is contiguous along its rows. The result's rows run
+// along the other mode and are padded with zeros to a whole tile.
 template <class Extents, class Strides>
 CUTE_DEVICE
 void
@@ -82,13 +82,13 @@ turn_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   }
 }
 
-{% endif %}// Packs A and B, or one of them, for the entry that multiplies.
+{% endif %}// Packs A, B or both for the entry that multiplies.
 CUTE_DEVICE
 void
 pack([[ c.plan.name() ]]_params const& params)
 {
-{% if c.overlaps() %}  cudaTriggerProgrammaticLaunchCompletion();  // the entry that multiplies may begin, and waits for this one
-  cudaGridDependencySynchronize();            // the kernel before this one has written its factors, and reads no workspace
+{% if c.overlaps() %}  cudaTriggerProgrammaticLaunchCompletion();  // PDL: the entry that multiplies may begin, and waits for this one
+  cudaGridDependencySynchronize();            // PDL: the kernel before this one has written the operands, and no longer reads the workspace
 {% endif %}  int const cta = blockIdx.x;
   auto const workspace = static_cast<Element*>(params.workspace);
 {% for t in c.factors() %}{% let p = t.is.param %}  {% if loop.first %}if (cta < params.packs_[[ p ]]) {% else %}} else {% endif %}{

@@ -1,13 +1,13 @@
-// The stages of the pipeline: `full` says that a k-tile has arrived, `empty` that every consumer of it has read it.
+// Barriers of the pipeline's stages. `full` completes when a k-tile has arrived, `empty` when every consumer has read it.
 struct Barriers {
   cutlass::arch::ClusterTransactionBarrier full[size<2>(SmemA{})];
   cutlass::arch::ClusterBarrier empty[size<2>(SmemA{})];
-{% if teams > 1 %}  cutlass::arch::ClusterBarrier turn[teams];  // that of each team to multiply
-{% endif %}{% if c.splits() > 1 %}  cutlass::arch::ClusterBarrier sent;      // what this CTA gave to others of its tile has been read
-  cutlass::arch::ClusterBarrier received;  // what they gave to it is there
+{% if teams > 1 %}  cutlass::arch::ClusterBarrier turn[teams];  // completes when a team may multiply
+{% endif %}{% if c.splits() > 1 %}  cutlass::arch::ClusterBarrier sent;      // the other CTAs of the tile have read this CTA's partial sums
+  cutlass::arch::ClusterBarrier received;  // their partial sums have arrived
 {% endif %}};
 
-// Where a warp is in the ring of stages. A barrier's phase turns when all that it counts have arrived.
+// A warp's position in the ring of stages. A barrier's phase flips when all expected arrivals are in.
 struct PipeState {
   int stage = 0;
   uint32_t phase = 0;
@@ -22,7 +22,7 @@ struct PipeState {
     }
   }
 {% if teams > 1 %}
-  // Past k-tiles that another team reads.
+  // Skips k-tiles that another team reads.
   CUTE_DEVICE
   void
   advance(int k_tiles)
@@ -33,11 +33,11 @@ struct PipeState {
   }
 {% endif %}};
 
-// CTAs of a cluster that share a tile of A lie side by side along N, those that share one of B along M. A stage is empty when the
-// warps of all of them have read it.
+// CTAs that share a tile of A are neighbours along N in the cluster; CTAs that share a tile of B are neighbours along M. A stage is
+// empty when the warps of all sharers have read it.
 constexpr int sharers = size<0>(Cluster{}) + size<1>(Cluster{}) - 1;
 
-// Says that a warp has read a stage, to the producers that fill it: one lane for each.
+// Tells the producers that fill a stage that this warp has read it: one lane for each producer.
 struct Release {
   uint32_t cta;
   bool is_for_one;
@@ -57,7 +57,7 @@ struct Release {
   void
   operator()(cutlass::arch::ClusterBarrier const& empty) const
   {
-    // By a predicate: beside a branch ptxas may read accumulators before their products have ended, which it then serializes (C7514).
+    // A predicate, not a branch: with a branch ptxas may read accumulators before WGMMA has ended, and then serializes it (C7514).
     if constexpr (ctas > 1) {
       empty.arrive(cta, is_for_one);
     } else {
@@ -71,14 +71,14 @@ struct Release {
   }
 };{% if teams > 1 %}
 
-// Teams multiply by turns, each a tile of its own, in the order in which stages are filled. A team hands over when it has seen its last
-// k-tile arrive, so that no barrier is more than a phase ahead of who waits for it, and stores its tile while others multiply.
+// Ping-pong: teams take turns to multiply, each on its own tile, in the order in which stages are filled. A team hands over when its
+// last k-tile has arrived. So no barrier runs more than a phase ahead of its waiters. A team stores its tile while others multiply.
 struct Order {
   int team;
   uint32_t phase;
 
   CUTE_DEVICE explicit
-  Order(int team) : team(team), phase(team == 0 ? 1 : 0) {}  // the first turn: a new barrier counts as one whose last phase is over
+  Order(int team) : team(team), phase(team == 0 ? 1 : 0) {}  // the first turn does not wait: on a new barrier, a wait for the previous phase returns at once
 
   CUTE_DEVICE
   void

@@ -1,6 +1,7 @@
-{% if c.part.stays() %}// What lies in the stages of a factor. Where a tile's k-tiles divide the stages, each of them has the same k-tile every time, and what lies there stays as long as tiles want it.
+{% if c.part.stays() %}// A resident operand. Where the number of k-tiles divides the number of stages, each stage always holds the same k-tile.
+// It is loaded again only when another tile of the operand is needed.
 struct Staying {
-  int lacks = 0;  // stages that have something else
+  int lacks = 0;  // stages that hold another tile
   int tile = -1;
   int l = -1;
 
@@ -16,7 +17,7 @@ struct Staying {
   }
 };
 
-{% endif %}// One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
+{% endif %}// One thread issues the TMA loads of this CTA's k-tiles as stages become empty.
 template <class SA, class SB>
 CUTE_DEVICE
 void
@@ -33,7 +34,7 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   auto const [tBgB, tBsB] = tma_partition(TmaB{}, tiles.rank_m, make_layout(size<0>(Cluster{})),
                                           group_modes<0,2>(sB), group_modes<0,2>(gB));         // (TMA,n,k[[ c.modes_l() ]]), (TMA,STAGES)
   auto const ranks = make_layout(Cluster{});                                                   // (m,n) -> CTA of the cluster
-  uint16_t mask_a = 0;  // who receives what this CTA asks for
+  uint16_t mask_a = 0;  // multicast: the CTAs that receive this CTA's loads
   uint16_t mask_b = 0;
   for (int n = 0; n < size<1>(Cluster{}); ++n) {
     mask_a |= 1 << {% if c.splits() > 1 %}({% endif %}ranks(tiles.rank_m, n){% if c.splits() > 1 %} + size(Cluster{}) * tiles.rank_k){% endif %};
@@ -41,7 +42,7 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   for (int m = 0; m < size<0>(Cluster{}); ++m) {
     mask_b |= 1 << {% if c.splits() > 1 %}({% endif %}ranks(m, tiles.rank_n){% if c.splits() > 1 %} + size(Cluster{}) * tiles.rank_k){% endif %};
   }
-{% if !c.part.cuts("A") %}  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrix too
+{% if !c.part.cuts("A") %}  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // per stage; TMA's zeros outside of the matrix count
 {% endif %}{% if !c.part.cuts("B") %}  constexpr uint32_t bytes_b = sizeof(Element) * size(TileB{});
 {% endif %}
 {% if c.part.stays() %}  Staying of_a, of_b;
@@ -56,12 +57,12 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
 {% endif %}{% if c.part.stays() %}    of_a.want(m{% if c.batched() %}, l * params.each_a{% endif %});
     of_b.want(n{% if c.batched() %}, l * params.each_b{% endif %});
 {% endif %}    if (is_first) {
-      cudaGridDependencySynchronize();  // what the kernel before this one wrote is there, and where the first tile is was found meanwhile
+      cudaGridDependencySynchronize();  // PDL: wait for the kernel before this one only now, after the first tile's coordinates are known
       is_first = false;
     }
     CUTE_NO_UNROLL
     for (int k_tile = {% if c.splits() > 1 || c.streams_k() %}first; k_tile < end{% else %}0; k_tile < size<3>(gA){% endif %}; ++k_tile) {
-      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
+      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // on a new barrier, a wait for the previous phase returns at once
       auto& full = barriers.full[pipe.stage];
 {% if c.part.stays() %}      full.arrive_and_expect_tx((of_a.lacks > 0 ? [[ c.bytes("A") ]] : 0) + (of_b.lacks > 0 ? [[ c.bytes("B") ]] : 0));
 {% else %}      full.arrive_and_expect_tx([[ c.bytes("A") ]] + [[ c.bytes("B") ]]);
@@ -80,7 +81,7 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
     }
   }
   if constexpr (size(Cluster{}) > 1) {
-    // Shared memory outlives the arrivals of the cluster's other CTAs.
+    // This CTA must not exit before the cluster's other CTAs have arrived at its barriers.
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);
       pipe.advance();

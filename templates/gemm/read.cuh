@@ -1,5 +1,5 @@
-// Reads each element of a part that is inside once, in pairs of neighbours where they are aligned, and zeros for the others. Along a
-// stride of 0 one stands for all, in registers too.
+// Reads a slice: each element inside of the matrix once, as aligned pairs where possible; elements outside are zero. A mode with stride
+// 0 is read once and takes one register.
 template <class T, bool Pairs, class Src, class Crd, class Inside>
 CUTE_DEVICE
 auto
@@ -7,7 +7,7 @@ read_part(bool is_read, bool in_pairs, Src const& src, Crd const& crd, Inside co
 {
   auto const distinct = filter_zeros(src.stride(), src.shape());
   Tensor part = make_tensor<T>(make_layout(src.shape(), compact_major<LayoutLeft>(distinct)));  // (CPY,AT_ONCE)
-  Tensor at = filter_zeros(crd, src.stride());                                                 // (CPY,AT_ONCE) without what is the same
+  Tensor at = filter_zeros(crd, src.stride());                                                 // (CPY,AT_ONCE) without modes of stride 0
   auto const copy_inside = [&](auto const& from, auto&& to) {
     CUTE_UNROLL
     for (int i = 0; i < size(to); ++i) {
@@ -30,7 +30,7 @@ read_part(bool is_read, bool in_pairs, Src const& src, Crd const& crd, Inside co
   return part;
 }
 
-// What a thread has of a part of a matrix that lies as D does, for so many copies from one on.
+// A thread's elements of a slice of a matrix with D's shape: AtOnce copies, starting at copy `from`.
 template <bool TmaStore, int AtOnce, class Matrix, class Crd>
 CUTE_DEVICE
 auto

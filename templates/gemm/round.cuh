@@ -1,5 +1,5 @@
-// Makes elements of D of a tile's accumulators{% if c.splits() > 1 %}, of which each CTA has its share of the columns in front{% endif %}, a part after the other: `take` is given those of
-// a copy at a time{% if c.has_e() %}, and those of E{% endif %}, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
+// Computes a tile of D from its accumulators, slice by slice.{% if c.splits() > 1 %} A CTA's share of the columns is in its first accumulators.{% endif %}
+// `begin` runs before a slice, `take` receives each copy's elements of D{% if c.has_e() %} and E{% endif %}, `end` runs after the slice.
 template <bool TmaStore, class Crd, class TCrC, {% if ahead > 0 %}class TRrW, {% endif %}class Begin, class Take, class End>
 CUTE_DEVICE
 void
@@ -7,7 +7,7 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if c.s
 {
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{[[ c.op.scalars ]]};
-  // {% if c.reads().is_empty() %}Computed{% else %}Read and computed{% endif %} at a time is what there are registers for beside the accumulators.
+  // {% if c.reads().is_empty() %}Compute{% else %}Read and compute{% endif %} only as many elements at a time as fit into registers beside the accumulators.
   constexpr int few = !TmaStore ? {% if c.has_e() %}2{% else %}1{% endif %} : decltype(size(tCrC))::value > [[ roomy ]] ? [[ few ]] : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
   constexpr bool apart = {% if c.reads().is_empty() %}!TmaStore && decltype(size(tCrC))::value > [[ roomy ]]{% else if ahead > 0 %}!TmaStore{% else %}!TmaStore || decltype(size(tCrC))::value > [[ roomy ]]{% endif %};
@@ -19,14 +19,14 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if c.s
       if constexpr (TmaStore) {
         return take_back<Part[[ t.read_name() ]]>(tRrW(_,part), 0{% for before in c.reads_before(t) %} + words_of<Part[[ before.read_name() ]]>{% endfor %});
       } else {
-        return _0{};  // each copy is read by itself
+        return _0{};  // each copy reads its own elements
       }
     }();                                                                                       // (CPY,CPY_PART)
-{% endfor %}{% endif %}{% if c.reads().is_empty() %}    begin(part);  // else ptxas may read accumulators beside their products, which it then serializes (C7514)
+{% endfor %}{% endif %}{% if c.reads().is_empty() %}    begin(part);  // else ptxas may read accumulators before WGMMA has ended, and then serializes it (C7514)
 {% endif %}    CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
 {% if !c.reads().is_empty() %}      if (apart && params.m < -(part * copies + i)) {
-        continue;  // never, which even ptxas can't tell: else it reads for several copies at a time
+        continue;  // never taken, but ptxas cannot know that, so it does not hoist the reads of later copies
       }
 {% endif %}{% for t in c.reads() %}{% if ahead > 0 %}      auto const tRr[[ t.read_name() ]] = [&] {
         if constexpr (TmaStore) {
@@ -42,8 +42,8 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if c.s
       for (int j = 0; j < at_once; ++j) {
         CUTE_UNROLL
         for (int v = 0; v < size<0>(tRrD); ++v) {
-          // A branch that is always taken: a few elements are computed after others, with the registers of few. Where they lie apart, not
-          // even ptxas can tell.
+          // This branch is always taken. It keeps the compiler from computing more than a few elements at once, which saves registers.
+          // With `apart` not even ptxas can remove it.
           int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
           if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
             float const a = tRrC(make_coord(v, first + i + j), m, _0{});

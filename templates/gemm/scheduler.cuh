@@ -1,4 +1,4 @@
-// A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
+// Hides a value from the optimiser, so that what depends on it is recomputed instead of held in registers.
 CUTE_DEVICE
 int
 anew(int number)
@@ -7,10 +7,12 @@ anew(int number)
   return number;
 }
 
-// Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along [[ c.raster()[0]|upper ]] within groups, then along [[ c.raster()[1]|upper ]], then group by group{% if c.batched() %}, then batch by batch{% endif %}, so that what is read at a time stays in the L2 cache.
+// Persistent tile scheduler: a cluster computes every (gridDim / CTAs)-th tile of D.
+// Clusters are numbered along [[ c.raster()[0]|upper ]] within groups, then along [[ c.raster()[1]|upper ]], then group by group{% if c.batched() %}, then batch by batch{% endif %}.
+// This rasterization keeps the operands in the L2 cache.
 struct Scheduler {
   [[ c.plan.name() ]]_params const& params;
-  int rank_m, rank_n{% if c.splits() > 1 %}, rank_k{% endif %};          // this CTA in its cluster
+  int rank_m, rank_n{% if c.splits() > 1 %}, rank_k{% endif %};          // position of this CTA in its cluster
 {% if c.streams_k() %}{% include "gemm/scheduler_stream_k.cuh" %}
 {% else %}  int tiles;                   // all of them
   int index;
@@ -54,7 +56,7 @@ struct Scheduler {
     return ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
   }
 
-{% if c.splits() > 1 %}  // Of so many k-tiles the first of this CTA, and how many are its own.
+{% if c.splits() > 1 %}  // Split-K: this CTA's first k-tile, and its number of k-tiles.
   CUTE_DEVICE
   int
   first_k_tile(int of_all) const

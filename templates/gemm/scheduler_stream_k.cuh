@@ -1,8 +1,8 @@
-  int index;                   // of the tiles that one cluster computes as a whole; the others are shared
+  int index;                   // tile that this cluster computes alone; from params.whole on, tiles are shared
   int cluster;
-  int shared = 0;              // of the shared tiles the one that it computes a part of, the k-tile from which on,
-  int k_tile = 0;
-  int left = 0;                // and how many k-tiles it has still to compute, of this tile and those after it
+  int shared = 0;              // shared tile that this cluster works on
+  int k_tile = 0;              // its first k-tile there
+  int left = 0;                // k-tiles that it still has to compute, in this tile and the following ones
 
   CUTE_DEVICE
   Scheduler([[ c.plan.name() ]]_params const& params, int cta)
@@ -18,7 +18,7 @@
     }
     int const rest = k_tiles_of_one() - first_of_rest();
     if (!takes_rests()) {
-      // Clusters next to each other are at the same k-tiles of tiles next to each other.
+      // Neighbouring clusters take the same k-tiles of neighbouring tiles.
       shared = cluster % all;
       k_tile = cluster / all * params.k_share;
       left = cute::max(cute::min(params.k_share, k_tiles_of_one() - k_tile), 0);
@@ -37,7 +37,7 @@
     return index < params.whole || left > 0;
   }
 
-  // Whether it computes a part of the tile.
+  // Whether this cluster computes only some k-tiles of the tile.
   CUTE_DEVICE
   bool
   is_shared() const
@@ -53,7 +53,7 @@
     index += whole * gridDim.x;
     turns -= whole;
     if (turns > 0) {
-      // Behind the first part that it takes are rests.
+      // After its first share, a cluster takes rests.
       left -= k_tiles() + (turns - 1) * (k_tiles_of_one() - first_of_rest());
       shared += turns;
       k_tile = first_of_rest();
@@ -72,7 +72,7 @@
     }
   }
 {% endif %}
-  // Of the tile the first k-tile of this cluster, and how many are its own.
+  // This cluster's first k-tile of the tile, and its number of k-tiles.
   CUTE_DEVICE
   int
   first_k_tile() const
@@ -87,7 +87,7 @@
     return is_shared() ? cute::min(left, k_tiles_of_one() - k_tile) : k_tiles_of_one();
   }
 
-  // The number of its part among those of all shared tiles: from one rest to the next either the cluster or the tile is another.
+  // Index of this cluster's partial sums in the workspace. Consecutive rests differ in the cluster or in the tile.
   CUTE_DEVICE
   int
   part() const
@@ -109,7 +109,7 @@
     return clusters_m() * clusters_n(){% if c.batched() %} * params.l{% endif %} - params.whole;
   }
 
-  // K-tile of a shared tile from which on clusters take what is left of one tile after the other.
+  // First k-tile of a shared tile's rest. Clusters take the rests of all shared tiles one after the other.
   CUTE_DEVICE
   int
   first_of_rest() const
@@ -117,7 +117,7 @@
     return cute::min(params.k_parts * params.k_share, k_tiles_of_one());
   }
 
-  // Whether this cluster does, else it has a part that begins ahead of that, of one tile.
+  // Whether this cluster takes rests; otherwise it has one share of one tile.
   CUTE_DEVICE
   bool
   takes_rests() const

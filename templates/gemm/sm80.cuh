@@ -1,7 +1,7 @@
 [[ c.banner ]]
 //
 // D = epilogue(A @ B{% if c.reads().len() > 0 %}, ..{% endif %}) by mma.sync: [[ c.majors() ]].
-// Launch: [[ c.threads ]] threads, a CTA for each tile, or as many as are resident, [[ c.smem_bytes ]] bytes of dynamic shared memory.
+// Launch: [[ c.threads ]] threads, one CTA per tile or as many CTAs as are resident, [[ c.smem_bytes ]] bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -14,8 +14,8 @@ namespace [[ c.plan.name() ]] {
 using namespace cute;
 
 {% include "gemm/types.cuh" %}
-using Cluster = [[ c.cluster_type() ]];  // CTAs along (M,N): each computes by itself
-constexpr int ctas = size(Cluster{});  // of a cluster
+using Cluster = [[ c.cluster_type() ]];  // CTAs along (M,N) that take neighbouring tiles
+constexpr int ctas = size(Cluster{});  // per cluster
 
 {% include "gemm/scheduler.cuh" %}
 
@@ -25,7 +25,7 @@ struct Stages {
 
 union SharedStorage {
   Stages stages;
-  // Once the last k-tile was read.
+  // The epilogue reuses the stages after the last k-tile was read.
 {% for t in c.tensors %}{% if t.lent %}  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
 {% endif %}{% endfor %}};
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
@@ -36,7 +36,7 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% include "gemm/pack.cuh" %}
 {% if c.rounds() %}
-// Rounds f32, which ldmatrix brought, to tf32.
+// Rounds the f32 elements of a fragment to tf32.
 template <class Fragment>
 CUTE_DEVICE
 void
@@ -48,7 +48,7 @@ round(Fragment&& fragment)
   }
 }
 {% endif %}
-// The parameters with factors as they are copied: where they lie, or packed. Rows begin and end at multiples of 16 bytes.
+// The parameters with each operand as the mainloop reads it: packed, or in place. Rows begin and end at multiples of 16 bytes.
 CUTE_DEVICE
 [[ c.plan.name() ]]_params
 copied([[ c.plan.name() ]]_params params)
@@ -67,7 +67,7 @@ copied([[ c.plan.name() ]]_params params)
 
 {% if c.streams_k() %}{% include "gemm/stream_k.cuh" %}
 
-{% endif %}// This CTA's tile of a turn.
+{% endif %}// This CTA's tile number `turn`.
 CUTE_DEVICE
 Scheduler
 tile_of([[ c.plan.name() ]]_params const& params, int turn)
@@ -84,7 +84,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   assert_ieee();
   extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
-  // Which of this CTA's tiles it is is all that is held in registers while it is computed.
+  // The mainloop holds only `turn` in registers; the epilogue recomputes the tile's coordinates from it.
   CUTE_NO_UNROLL
   for (int turn = 0; ; ++turn) {
     Scheduler const tiles = tile_of(params, turn);

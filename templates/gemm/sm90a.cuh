@@ -6,7 +6,7 @@
 
 {% if let Some(name) = wants %}#ifndef [[ name ]]
 #ifdef CUTE_HOST_DEVICE
-#error "define [[ name ]] ahead of CuTe's headers, which have WGMMA of this BN only then"
+#error "define [[ name ]] before CuTe's headers: without it they lack the WGMMA of this BN"
 #endif
 #define [[ name ]]
 #endif
@@ -25,9 +25,9 @@ using namespace cute;
 
 {% include "gemm/types.cuh" %}
 using Cluster = [[ c.cluster_type() ]];  // CTAs along (M,N)
-{% if c.splits() > 1 %}constexpr int splits = [[ c.splits() ]];  // CTAs of a cluster that compute each tile together, each of a part of K
-{% endif %}constexpr int ctas   = size(Cluster{}){% if c.splits() > 1 %} * splits{% endif %};  // of a cluster
-constexpr int teams     = [[ teams ]];{% if teams > 1 %}  // of warpgroups: each computes a tile of its own, by turns{% else %}  // all warpgroups compute each tile together{% endif %}
+{% if c.splits() > 1 %}constexpr int splits = [[ c.splits() ]];  // split-K: CTAs of a cluster that share a tile, each with its k-tiles
+{% endif %}constexpr int ctas   = size(Cluster{}){% if c.splits() > 1 %} * splits{% endif %};  // per cluster
+constexpr int teams     = [[ teams ]];{% if teams > 1 %}  // ping-pong: each team of warpgroups computes its own tile{% else %}  // all warpgroups compute each tile together{% endif %}
 constexpr int consumers = teams * size(Mma{});  // threads
 
 {% include "gemm/scheduler.cuh" %}
@@ -38,11 +38,11 @@ struct SharedStorage {
 {% for t in c.tensors %}  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
 {% endfor %}  Barriers barriers;
 };
-static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "who arrives");
-{% if c.splits() > 1 %}static_assert(size(Mma{}) / 32 * (splits - 1) == [[ arrivals.parts ]], "who gives parts of sums");
+static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "arrivals at an empty barrier");
+{% if c.splits() > 1 %}static_assert(size(Mma{}) / 32 * (splits - 1) == [[ arrivals.parts ]], "arrivals at a barrier of partial sums");
 {% endif %}static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == [[ arrivals.bytes.0 ]], "bytes of a stage");
 {% if keeps %}static_assert(offsetof(SharedStorage, a) == sizeof(ElementD) * cosize_v<SmemD> &&
-              sizeof(ElementD) * cosize_v<SmemDA> <= offsetof(SharedStorage, b), "A lies behind D, and is what it is lent");
+              sizeof(ElementD) * cosize_v<SmemDA> <= offsetof(SharedStorage, b), "D's last tile extends into A's stages");
 {% endif %}static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
 {% if c.cuts() %}{% include "gemm/outside.cuh" %}
@@ -81,7 +81,7 @@ product([[ c.plan.name() ]]_params const& params)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,{% if teams > 1 %}TEAMS*{% endif %}BUFFERS)
   Scheduler const tiles(params{% if c.streams_k() %}, blockIdx.x{% endif %});
 
-  cudaTriggerProgrammaticLaunchCompletion();  // the kernel after this one may begin where there is room
+  cudaTriggerProgrammaticLaunchCompletion();  // PDL: the kernel after this one may begin where there is room
   if (threadIdx.x == 0) {
     if (params.k > 0) {
       prefetch_tma_descriptor(&params.map_a);
@@ -101,7 +101,7 @@ product([[ c.plan.name() ]]_params const& params)
 {% endif %}    cutlass::arch::fence_barrier_init();
   }
 {% if c.cuts() %}  clear_outside(params, sA, sB);
-{% endif %}  // The barriers are there for all.
+{% endif %}  // All threads see the initialised barriers.
   if constexpr (ctas > 1) {
     cluster_arrive_relaxed();
     cluster_wait();
@@ -124,7 +124,7 @@ product([[ c.plan.name() ]]_params const& params)
 {% endif %}  }
 }
 
-// A map describes D: its rows begin and end at multiples of 16 bytes, and K is not 0.
+// Stores D by TMA: its rows begin and end at multiples of 16 bytes, and K is not 0.
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
@@ -132,7 +132,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   product<true>(params);
 }
 
-// D lies anywhere, and K may be 0.
+// Stores D element by element: any alignment, and K may be 0.
 CUTE_DEVICE
 void
 direct([[ c.plan.name() ]]_params const& params)

@@ -1,4 +1,5 @@
-// Stores parts of D{% if c.has_e() %} and E{% endif %} by way of shared memory: one is written while another is stored, or all of them are where there are as many buffers.
+// Stores slices of D{% if c.has_e() %} and E{% endif %} through shared memory. One slice is written while another is stored.
+// With a buffer for each slice, all are stored together.
 template <bool TmaStore, class SD>
 struct Store {
   [[ c.plan.name() ]]_params const& params;
@@ -9,7 +10,7 @@ struct Store {
   static constexpr int buffers = decltype(size<2>(SD{}))::value{% if c.has_e() %} / outputs{% endif %};
   static constexpr bool whole  = parts <= buffers;
 
-  // Those who store a part together wait for each other: a warpgroup, or all that compute the tile.
+  // Barrier of the threads that store a slice together: a warpgroup, or all threads of the tile.
   CUTE_DEVICE
   static void
   sync()
@@ -18,7 +19,7 @@ struct Store {
     cutlass::arch::NamedBarrier::sync(together, together == consumers ? 0 : threadIdx.x / together);
   }
 
-  // Where a thread writes what it has of a part.
+  // Where a thread writes its elements of a slice.
   CUTE_DEVICE
   auto
   staged(int thread) const
@@ -28,7 +29,7 @@ struct Store {
     return make_tensor(tDsD.data(), append(tDsD.layout(), layout<2>(sD)));                    // (CPY,CPY_PART,BUFFERS)
   }
 
-  // Waits until the buffer of a part of the tile has been read, or all of them ahead of the first.
+  // Waits until the slice's buffer has been read; with a buffer for each slice, waits for all of them before the first slice.
   CUTE_DEVICE
   void
   acquire(int part)
@@ -44,7 +45,7 @@ struct Store {
     }
   }
 
-  // Stores the part of a tile that all of them have written, or all parts behind the last.
+  // Stores the slice that all threads have written; with a buffer for each slice, stores all of them after the last.
   template <class Crd>
   CUTE_DEVICE
   void
@@ -72,7 +73,7 @@ struct Store {
     buffer = buffer + 1 == buffers ? 0 : buffer + 1;
   }
 
-  // Each warpgroup its own rows.
+  // Each warpgroup stores its own rows.
   template <class Crd>
   CUTE_DEVICE
   void
@@ -86,7 +87,7 @@ struct Store {
     Tensor tDsD = get<1>(parts);                                                               // (TMA,BUFFERS)
     if (threadIdx.x % 128 == 0) {
       auto const at = tDgD(_0{},get<0>(crd),get<1>(crd){% if c.batched() %},get<2>(crd){% endif %});
-      // CuTe's copy of this has no hint for L2.
+      // PTX, because CuTe's TMA store has no L2 hint.
       auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
       auto const store = [&](CUtensorMap const& map, int from) {
         asm volatile("cp.async.bulk.tensor.{% if c.batched() %}3{% else %}2{% endif %}d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3{% if c.batched() %}, %5{% endif %}}], [%1], %4;"
@@ -98,7 +99,7 @@ struct Store {
     }
   }
 
-  // Element by element, so that D may lie anywhere.
+  // Stores element by element, so D may have any alignment.
   template <class Crd>
   CUTE_DEVICE
   void
@@ -112,13 +113,13 @@ struct Store {
     }
     auto const crd = take<0,2>(crd_part);
     auto const thr_copy = CopyD{}.get_slice(thread);
-    Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) of the part
+    Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) in the slice
     auto const residue = make_coord(params.m - get<0>(crd) * size<0>(PartD{}), params.n - get<1>(crd) * size<1>(PartD{}));
     auto const store = [&](auto const& matrix, int from) {
       Tensor sP = as_position_independent_swizzle_tensor(sD(_,_,from));                        // (PART_M,PART_N)
       Tensor tDsD = partition_S(CopyD{}, thread, sP);                                          // (CPY,CPY_M,CPY_N)
       Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
-      #pragma unroll {% if c.has_e() %}4{% else %}8{% endif %}  // beside the accumulators of the parts that follow
+      #pragma unroll {% if c.has_e() %}4{% else %}8{% endif %}  // bounds registers: accumulators of later slices are live
       for (int i = 0; i < size(tDsD); ++i) {
         if (elem_less(tDcD(i), residue)) {
           tDgD(i) = tDsD(i);

@@ -1,4 +1,4 @@
-// Stores a part of a tile of D from shared memory, by vectors where they are aligned and do not lie across the end of a row.
+// Stores a slice of a tile of D from shared memory. Aligned vectors that do not cross the end of a row are stored whole.
 template <class SD, class MD, class Crd>
 CUTE_DEVICE
 void

@@ -1,4 +1,4 @@
-// The sums of parts of K, a tile for each part of a shared tile, which begin in the workspace behind what is packed.
+// The partial sums of shared tiles, one tile for each share of K. They follow the packed operands in the workspace.
 CUTE_DEVICE
 auto
 all_sums([[ c.plan.name() ]]_params const& params)
@@ -9,7 +9,7 @@ all_sums([[ c.plan.name() ]]_params const& params)
                      make_stride(size<1>(TileD{}), _1{}, Int<of_one>{}, int64_t(ctas * of_one)));  // (BM,BN,CTAS,PARTS)
 }
 
-// Leaves what this CTA has accumulated of its part for `reduce`.
+// Writes this CTA's partial sums for `reduce`.
 template <class TCrC>
 CUTE_DEVICE
 void
@@ -21,15 +21,15 @@ give_sums([[ c.plan.name() ]]_params const& params, Scheduler const& tiles, TCrC
   copy(GiveSums{}, tCrC, tCgW);
 }
 
-// D = op(the sum of all parts, in the order of K, C, ..) for the tiles that clusters share: a CTA for each piece of a tile.
+// Fixup of the shared tiles: D = op(all partial sums added in the order of K, C, ..). One CTA computes one piece of a tile.
 CUTE_DEVICE
 void
 reduce([[ c.plan.name() ]]_params const& params)
 {
 {% if c.overlaps() %}  cudaTriggerProgrammaticLaunchCompletion();
-  cudaGridDependencySynchronize();  // all sums are there
+  cudaGridDependencySynchronize();  // PDL: all partial sums are written
 {% endif %}  auto const pieces = shape_div(TileD{}, TilePiece{});                                         // (pieces along M, along N)
-  int const shared = blockIdx.y / ctas;                                                        // of the tiles that are shared
+  int const shared = blockIdx.y / ctas;                                                        // index among the shared tiles
   int const rank = blockIdx.y % ctas;
   Scheduler const tiles(params, rank);
   auto const crd_D = tiles.crd(params.whole + shared);                                         // (m,n[[ c.modes_l() ]])
@@ -43,12 +43,12 @@ reduce([[ c.plan.name() ]]_params const& params)
   Tensor tWgW = thr_copy.partition_S(local_tile(all_sums(params)(_,_,rank,_), TilePiece{}, crd));  // (CPY,CPY_M,CPY_N,PARTS)
   Tensor tWrW = make_tensor<float>(shape(tWgW(_,_,_,0)));                                      // (CPY,CPY_M,CPY_N)
   clear(tWrW);
-  int const all = gridDim.y / ctas;                                                            // tiles that are shared
+  int const all = gridDim.y / ctas;                                                            // shared tiles
   int const rest = tiles.k_tiles_of_one() - tiles.first_of_rest();
-  int const first = rest > 0 ? int(int64_t(shared) * rest / params.k_share) : 0;               // of the clusters that take rests
+  int const first = rest > 0 ? int(int64_t(shared) * rest / params.k_share) : 0;               // clusters that take this tile's rest: [first, end)
   int const end = rest > 0 ? int((int64_t(shared + 1) * rest - 1) / params.k_share) + 1 : 0;
   int const k_parts = params.k_parts + (end - first);
-  constexpr int at_once = 8;  // parts on their way: what lies in L2 takes long to come
+  constexpr int at_once = 8;  // partial sums in flight, to hide the latency of L2
   Tensor tWrP = make_tensor<float>(append(shape(tWrW), Int<at_once>{}));                       // (CPY,CPY_M,CPY_N,AT_ONCE)
   for (int k_part = 0; k_part < k_parts; k_part += at_once) {
     clear(tWrP);

@@ -1,6 +1,6 @@
-// What CuTe copies by a tensor map that the launch gives: the box and its coordinates follow from the tile, from its layout in
-// shared memory, from which stride is 1, and from how many share the copy. The layout loses its stages before it is swizzled:
-// CuTe does not slice a swizzled layout whose stage is no whole number of the swizzle's periods.
+// Type of a TMA copy. The launch provides the tensor map. CuTe derives the box and its coordinates from the tile, its shared-memory
+// layout, the mode of stride 1 and the number of sharers. One stage is sliced off before the swizzle is applied: CuTe cannot slice a
+// swizzled layout whose stage is not a multiple of the swizzle's period.
 template <class Op, class T, class Strides, class Smem, class Tile, class Sharers>
 using Tma = decltype(make_tma_copy(Op{},
                                    make_tensor(make_gmem_ptr(static_cast<T*>(nullptr)),

@@ -26,7 +26,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BN,BK)
 
   //
-  // Partition: what this thread copies, and what it computes
+  // Partition: this thread's share of the copies and of the products
   //
 
   Tensor tAgA = local_partition(gA, ThrA{}, threadIdx.x);  // (BM/thr_m,BK/thr_k,k)
@@ -54,7 +54,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   auto const main_loop = [&](auto const& load) {
     for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
       load(k_tile);
-      __syncthreads();  // the tiles are whole before they are read
+      __syncthreads();  // all threads have written the tiles
 
       CUTE_UNROLL
       for (int k = 0; k < size<2>(tCsA); ++k) {
@@ -62,11 +62,11 @@ kernel([[ c.plan.name() ]]_params const& params)
         copy(LoadB{}, tCsB(_,0,k), tCrB);
         gemm(tCrA, tCrB, tCrC);
       }
-      __syncthreads();  // the tiles were read before they are overwritten
+      __syncthreads();  // all threads have read the tiles before the next ones overwrite them
     }
   };
 
-  // All tiles are whole where the last element of the last ones lies inside; a loop of its own needs fewer registers.
+  // If the last element of the last tiles lies inside, all tiles are whole: a separate loop for them needs fewer registers.
   if (elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, size<2>(cA) - 1), shape(mA)) &&
       elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, size<2>(cB) - 1), shape(mB))) {
     main_loop([&](int k_tile) {

@@ -1,4 +1,4 @@
-// Copies the elements whose coordinates lie inside `shape`, and zeros in place of the others.
+// Copies the elements whose coordinates lie inside `shape`; the others become zeros.
 template <class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void

@@ -1,4 +1,4 @@
-// Copies a vector of which the first `inside` elements lie in the matrix, with zeros in place of the others.
+// Copies the first `inside` elements of a vector, and zeros for the others, which lie outside of the matrix.
 template <class Copy, class Src, class Dst>
 CUTE_DEVICE
 void

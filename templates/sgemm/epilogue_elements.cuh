@@ -1,5 +1,5 @@
   //
-  // Epilogue: a row of the thread tile is read before it is written, which may be the same memory
+  // Epilogue: the inputs of a row of the thread tile are read before it is written: they may alias D
   //
 
   Op const op{[[ c.op.scalars ]]};

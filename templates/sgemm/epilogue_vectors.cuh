@@ -1,5 +1,5 @@
   //
-  // Epilogue: vectors along N where they are whole and aligned; a row is read before it is written, which may be the same memory
+  // Epilogue: vectors along N where they are whole and aligned. A row's inputs are read before it is written: they may alias D
   //
 
   Tensor tCcD = thr_mma.partition_C(cD)(_0{},_,_);                      // (MMA_M,MMA_N) -> (m,n)

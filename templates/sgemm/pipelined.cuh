@@ -17,7 +17,7 @@ kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "sgemm/tensors.cuh" %}
   //
-  // Tiles of this CTA, in global and in shared memory. A and B are shifted along K: the residue is at the first k-tile.
+  // Tiles of this CTA, in global and in shared memory. A and B are shifted along K, so that the first k-tile holds the residue.
   //
 
   int const residue_k = params.k - size<1>(TileA{}) * ceil_div(params.k, size<1>(TileA{}));  // in (-BK,0]
@@ -30,7 +30,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});  // (BN,BK,STAGES)
 
   //
-  // Partition: what this thread copies, and what it computes
+  // Partition: this thread's share of the copies and of the products
   //
 
   CopyA const copy_a;
@@ -61,7 +61,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   int const k_tile_end = size<2>(gA);
 {% endif %}
   //
-  // Main loop: columns of sA and sB are in registers one k ahead, tiles in shared memory [[ c.d.stages() - 1 ]] ahead
+  // Mainloop: registers hold the columns of sA and sB one k ahead, shared memory holds tiles [[ c.d.stages() - 1 ]] ahead
   //
 
   auto const next = [](int stage) { return stage + 1 == size<2>(SmemA{}) ? 0 : stage + 1; };
@@ -77,7 +77,7 @@ kernel([[ c.plan.name() ]]_params const& params)
     int read = 0;
     int write = size<2>(SmemA{}) - 1;
     cp_async_wait<size<2>(SmemA{}) - 2>();
-    __syncthreads();  // the first tiles of all threads are there
+    __syncthreads();  // all threads' copies of the first tiles have arrived
     copy(LoadB{}, tCsB(_,_,0,read), tCrB(_,_,0));
     copy(LoadA{}, tCsA(_,_,0,read), tCrA(_,_,0));
 
@@ -90,8 +90,8 @@ kernel([[ c.plan.name() ]]_params const& params)
           cp_async_fence();
           write = next(write);
           cp_async_wait<size<2>(SmemA{}) - 2>();
-          __syncthreads();  // the next tiles of all threads are there, and this one was read by all
-          read = k_tile + 1 < k_tile_end ? next(read) : read;  // past the last tile there is none to read
+          __syncthreads();  // all copies of the next tiles have arrived, and all threads have read this one
+          read = k_tile + 1 < k_tile_end ? next(read) : read;  // after the last tile there is nothing to read
         }
         copy(LoadB{}, tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
         load(k_tile + size<2>(SmemA{}) - 1, k, write);
@@ -103,7 +103,7 @@ kernel([[ c.plan.name() ]]_params const& params)
     cp_async_wait<0>();
   };
 
-  // The copies of a tile are spread over the first half of its k, to issue between products: those of one k.
+  // Spreads a tile's copies over the first half of its k, to issue them between products. This issues the copies of one k.
   auto const spread = [](auto copies, int k, auto const& copy_one) {
     constexpr int each = ceil_div(decltype(copies)::value, int(size<1>(TileA{})) / 2);
     CUTE_UNROLL
@@ -114,8 +114,8 @@ kernel([[ c.plan.name() ]]_params const& params)
 
   if (k_tile_begin < k_tile_end) {
 {% include "sgemm/predicates.cuh" %}
-    // One loop for all CTAs, for two are slow to fetch: whole tiles only, or predicates. Past the last k-tile that one comes
-    // again, for a branch would part copies and products: it must have no residue.
+    // A CTA runs one of two loops, for whole tiles or with predicates; switching between them would stall instruction fetch. The loop
+    // for whole tiles copies the last k-tile again instead of branching, so that k-tile must have no residue.
     if (params.m % size<0>(TileD{}) == 0 && params.n % size<1>(TileD{}) == 0 && (residue_k == 0 || k_tile_end > 1){% for f in c.factors %}{% if f.vec > 1 %} && [[ f.is_vector() ]]{% endif %}{% endfor %}) {
       main_loop([&](int k_tile, int k, int stage) {
         int const k_tile_in = cute::min(k_tile, k_tile_end - 1);

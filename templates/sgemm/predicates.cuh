@@ -1,4 +1,4 @@
-    // Predicates along M and N, the same for all k-tiles: how many elements of a vector lie in the matrix
+    // Predicates along M and N, the same for all k-tiles: elements of each vector that lie in the matrix
 {% for f in c.factors %}{% let x = f.tile.name %}    Tensor t[[ x ]]c[[ x ]] = thr_copy_[[ f.param ]].partition_S(make_identity_tensor(Tile[[ x ]]{}))(_0{},_,_);  // (CPY_[[ f.mode ]],CPY_K) -> ([[ f.row ]],k)
     Tensor t[[ x ]]p[[ x ]] = make_tensor<int>(make_shape(size<0>(t[[ x ]]c[[ x ]]), size<1>(t[[ x ]]c[[ x ]])), Stride<_1,_0>{});  // (CPY_[[ f.mode ]],CPY_K)
     CUTE_UNROLL
@@ -6,7 +6,7 @@
       t[[ x ]]p[[ x ]]([[ f.row ]], 0) = params.[[ f.row ]] - tile_[[ f.row ]] * size<0>(Tile[[ x ]]{}) - get<0>(t[[ x ]]c[[ x ]]([[ f.row ]], 0));
     }
 {% endfor %}
-    // The first k-tile, where a predicate along K accounts for the residue
+    // The first k-tile holds K's residue, so it also needs a predicate along K
     int const begin_k = k_tile_begin == 0 ? -residue_k : 0;
 {% for f in c.factors %}{% let x = f.tile.name %}    CUTE_UNROLL
     for (int i = 0; i < size<1>(t[[ x ]]s[[ x ]]); ++i) {

@@ -1,4 +1,4 @@
-// D = op(the sum of all partial products, in order, C, ..).
+// D = op(all partial sums added in the order of K, C, ..).
 // Launch: [[ c.plan.entries()[1].threads ]] threads, ceil_div(M*N,[[ c.plan.entries()[1].threads ]]) x 1 x {% if c.d.recipe.batched %}L{% else %}1{% endif %} blocks.
 CUTE_DEVICE
 void

@@ -1,4 +1,4 @@
-// D = op(the sum of all parts, in order, C, ..) for the tiles that are cut.
+// D = op(all partial sums added in the order of K, C, ..) for the tiles that are split along K.
 // Launch: [[ c.plan.entries()[1].threads ]] threads, (ceil_div(BM*BN,[[ c.plan.entries()[1].threads ]]), cut) blocks.
 CUTE_DEVICE
 void

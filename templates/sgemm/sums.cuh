@@ -1,5 +1,5 @@
   if (is_cut) {
-    // The sums of this part, for `reduce`
+    // Partial sums, for `reduce`
 {% for t in c.sums.iter() %}  {% include "tensor.cuh" %};  // [[ t.modes ]]
 {% endfor %}    Tensor gW = mW(_,_,rest);  // (BM,BN)
     Tensor tCgW = zipped_divide(thr_mma.partition_C(gW)(_0{},_,_), Shape<_1,Int<[[ c.vec_n() ]]>>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC))

@@ -1,7 +1,7 @@
   assert_ieee();
 
 {% if c.d.recipe.wave > 0 %}  //
-  // The tile of this CTA: the first are whole, of the others the first parts along K follow, then their second parts, ..
+  // The tile of this CTA: first the whole tiles, then the first shares of all tiles split along K, then their second shares, ..
   //
 
   int const rest = int(blockIdx.x) - params.whole;

@@ -13,7 +13,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BN,BK)
 
   //
-  // Partition: what this thread copies, through registers, and what it computes
+  // Partition: this thread's share of the copies, through registers, and of the products
   //
 
   auto const thr_copy_a = CopyA{}.get_slice(threadIdx.x);

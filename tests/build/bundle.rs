@@ -109,7 +109,7 @@ fn a_bundle_of_other_recipes_is_refused() {
     .assert_eq(&refused.join("\n"));
     fs::write(place.root.join("kernels.bundle"), "anything").unwrap();
     expect![[r#"
-        error[bundle-foreign]: the file is no bundle of kernels
+        error[bundle-foreign]: the file is not a bundle of kernels
           found:    a file that begins with `anything`
           required: `cutemplate bundl`
           help:     name a file that `cutemplate bundle` wrote"#]]
@@ -184,16 +184,16 @@ fn what_is_no_bundle_of_this_version_is_refused_in_words() {
         error[bundle-hash]: the bundle is not the one that is asked for
           found:    sha256 <..>
           required: sha256 <..>
-          because:  what is loaded runs on the GPU, whatever it is
+          because:  the GPU runs whatever is loaded
           help:     copy the bundle again, or make it again with `cutemplate bundle`
         error[bundle-kernel]: the bundle has no kernel `three`
           required: both, one
           help:     `cutemplate inspect` lists its kernels
-        error[bundle-foreign]: the file is no bundle of kernels
+        error[bundle-foreign]: the file is not a bundle of kernels
           found:    a file that begins with ``
           required: `cutemplate bundl`
           help:     name a file that `cutemplate bundle` wrote
-        error[bundle-foreign]: the file is no bundle of kernels
+        error[bundle-foreign]: the file is not a bundle of kernels
           found:    a file that begins with `\x7fELF\x02\x01`
           required: `cutemplate bundl`
           help:     name a file that `cutemplate bundle` wrote
@@ -221,7 +221,7 @@ fn what_is_no_bundle_of_this_version_is_refused_in_words() {
         error[bundle-hash]: CUTLASS_LICENSE.txt of the bundle is not what it was
           found:    sha256 <..>
           required: sha256 <..>
-          because:  what is loaded runs on the GPU, whatever it is
+          because:  the GPU runs whatever is loaded
           help:     copy the bundle again, or make it again with `cutemplate bundle`
         error[bundle-hash]: the contents of the bundle are not what they were
           found:    sha256 <..>

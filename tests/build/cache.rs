@@ -307,7 +307,7 @@ fn a_size_that_is_none_is_refused() {
         error[build]: CUTEMPLATE_CACHE_SIZE is no size
           found:    `much`
           required: bytes, or a number with K, M, G or T, for example 20G
-          because:  beyond it, what was not used for the longest time is removed from the cache"#]]
+          because:  above it, the least recently used kernels are removed from the cache"#]]
     .assert_eq(&error.to_string());
 }
 

@@ -87,11 +87,11 @@ fn what_is_no_bundle_or_no_list_is_refused() {
         refused(&["bundle", &out, "--recipes", &unknown]),
     ];
     expect![[r#"
-        error[bundle-foreign]: the file is no bundle of kernels
+        error[bundle-foreign]: the file is not a bundle of kernels
           found:    a file that begins with `text`
           required: `cutemplate bundl`
           help:     name a file that `cutemplate bundle` wrote
-        error[bundle-foreign]: the file is no bundle of kernels
+        error[bundle-foreign]: the file is not a bundle of kernels
           found:    a file that begins with ``
           required: `cutemplate bundl`
           help:     name a file that `cutemplate bundle` wrote
@@ -112,7 +112,7 @@ fn what_is_no_bundle_or_no_list_is_refused() {
         &["inspect", SHIPPED, "--on", "hopper"],
         2,
         expect![[r#"
-        error: invalid value 'hopper' for '--on <MAJOR.MINOR>': `hopper` is no compute capability; one is 8.6
+        error: invalid value 'hopper' for '--on <MAJOR.MINOR>': `hopper` is not a compute capability; for example 8.6
 
         For more information, try '--help'.
     "#]],

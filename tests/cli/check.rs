@@ -57,7 +57,7 @@ fn list_of_a_family_tells_defaults_and_functions() {
             --set 'out=f32'
 
           by [warp]
-            who adds up a row: warp, block
+            threads that add up a row: warp, block
             --set 'by=warp'
 
           threads [256]

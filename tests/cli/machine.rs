@@ -80,7 +80,7 @@ fn a_bench_of_nothing_that_is_a_product_is_refused_in_words() {
           recipe:   Sgemm { epilogue: |a, b; alpha, beta| alpha * a + beta * b, a: row, b: row, batched: false, variant: naive, tile: 0x64x8, thread_tile: 1x1, smem_a: pad0, smem_b: pad0, conflicts: warn, min_blocks: 0 } for sm_80, sm_90a
           found:    BM = 0
           required: 1 to 1024 elements
-          because:  a tile is what one block computes; larger ones fit in no shared memory
+          because:  one block computes a tile; larger tiles do not fit in shared memory
           help:     tile=128x128x16 thread=8x8
     "#]],
     );

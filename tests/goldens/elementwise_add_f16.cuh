@@ -14,8 +14,8 @@ namespace elementwise_add_f16 {
 
 using namespace cute;
 
-// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
-// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see -ftz=true
+// or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies -prec-div=false.
 extern "C" __device__ int __nvvm_reflect(char const*);
 extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
 CUTE_DEVICE void assert_ieee() {
@@ -80,8 +80,8 @@ kernel(elementwise_add_f16_params const& params)
   Tensor gC = zipped_divide(mC, Tiler{});  // ((_1,VEC),(M,RestN))
   Tensor gI = zipped_divide(mI, Tiler{});  // ((_1,VEC),(M,RestN)) -> (m,n)
 
-  // Vectors are numbered along N first. Where rows start between two multiples of the vector, the first vector of a row
-  // begins `shift` elements before it, so that every vector lies at a multiple of its size.
+  // Vectors are numbered along N first. If a row is not aligned to a vector, its first vector starts `shift` elements before the row,
+  // so that every vector is aligned.
   auto shape_NM = make_shape(params.vectors, size<0>(shape_MN));  // (RestN,M)
   auto index = [&](int v) { return int(blockIdx.x) * size(CtaVectors{}) + v; };
   auto shift = [&](auto const& crd) {
@@ -96,7 +96,7 @@ kernel(elementwise_add_f16_params const& params)
     return index(CtaVectors{}(int(threadIdx.x), u)) < size(shape_NM) && get<1>(crd) >= 0 && elem_less(crd, shape_MN);
   };
 
-  // One decision a warp: whether all its vectors are whole.
+  // A warp decides once whether all its vectors are whole.
   bool all_inside = params.aligned;
   CUTE_UNROLL
   for (int u = 0; u < size(Vectors{}); ++u) {
@@ -140,7 +140,7 @@ kernel(elementwise_add_f16_params const& params)
     return;
   }
 
-  // An edge: one vector at a time, moved whole where it is aligned and inside from its first element to its last.
+  // An edge: one vector at a time. A vector that is aligned and lies inside entirely is moved whole.
   CUTE_NO_UNROLL
   for (int v = 0; v < size(Vectors{}); ++v) {
     Tensor tYcY = vector(gI, v);  // (VEC) -> (m,n)
@@ -177,13 +177,13 @@ kernel(elementwise_add_f16_params const& params)
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
 
 //
-// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+// Host side: launch(..), for C++ projects that compile this file with nvcc
 //
 
 namespace cutemplate {
 namespace elementwise_add_f16 {
 
-// What a launch is given.
+// The arguments of a launch.
 struct Arguments {
   void const* a;  // A, f16
   void const* b;  // B, f16
@@ -195,13 +195,13 @@ struct Arguments {
   int32_t n;      // extent of N
 };
 
-// What follows from it.
+// Parameters, grids and workspace that follow from the arguments.
 struct Launch {
   elementwise_add_f16_params params;
-  dim3 kernel_grid;  // CTAs: none where it has nothing to do
+  dim3 kernel_grid;  // CTAs: 0 if this entry is not needed
 };
 
-// cudaErrorInvalidValue where the kernel cannot count that far.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
 prepare(Arguments const& args, Launch& launch)
 {
@@ -255,7 +255,7 @@ kernel_entry(__grid_constant__ Params const params)
   kernel(params);
 }
 
-// Asks for the shared memory that a kernel needs, and launches it.
+// Allows the kernel its dynamic shared memory, and launches it.
 template <class Params>
 cudaError_t
 launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
@@ -274,7 +274,7 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
   return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
 }
 
-// Whether the text runs on the current device.
+// Whether the kernel was compiled for the current device.
 inline cudaError_t
 check_device()
 {
@@ -292,8 +292,8 @@ check_device()
   return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
 }
 
-// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
-// cudaErrorInvalidValue where the kernel cannot count that far.
+// Launches on the current device. Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
 launch(Arguments const& args, cudaStream_t stream = nullptr)
 {

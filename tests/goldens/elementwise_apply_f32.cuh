@@ -14,8 +14,8 @@ namespace elementwise_apply_f32 {
 
 using namespace cute;
 
-// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
-// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see -ftz=true
+// or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies -prec-div=false.
 extern "C" __device__ int __nvvm_reflect(char const*);
 extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
 CUTE_DEVICE void assert_ieee() {
@@ -80,7 +80,7 @@ kernel(elementwise_apply_f32_params const& params)
                           make_stride(params.ldy, _1{}));  // (M,N)
   Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
 
-  // Bytes, since shared memory has no constructors, aligned for a vector's store.
+  // Raw bytes, because shared variables must not have constructors; aligned for vector stores.
   alignas(16) __shared__ uint8_t smemA[cosize_v<SmemA> * sizeof(ElementA)];
   Tensor sA = make_tensor(make_smem_ptr(recast_ptr<ElementA>(smemA)), SmemA{});  // (TileM,TileN)
 
@@ -173,13 +173,13 @@ kernel(elementwise_apply_f32_params const& params)
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
 
 //
-// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+// Host side: launch(..), for C++ projects that compile this file with nvcc
 //
 
 namespace cutemplate {
 namespace elementwise_apply_f32 {
 
-// What a launch is given.
+// The arguments of a launch.
 struct Arguments {
   void const* a;  // A, f32
   void const* b;  // B, f32
@@ -192,13 +192,13 @@ struct Arguments {
   int32_t n;      // extent of N
 };
 
-// What follows from it.
+// Parameters, grids and workspace that follow from the arguments.
 struct Launch {
   elementwise_apply_f32_params params;
-  dim3 kernel_grid;  // CTAs: none where it has nothing to do
+  dim3 kernel_grid;  // CTAs: 0 if this entry is not needed
 };
 
-// cudaErrorInvalidValue where the kernel cannot count that far.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
 prepare(Arguments const& args, Launch& launch)
 {
@@ -247,7 +247,7 @@ kernel_entry(__grid_constant__ Params const params)
   kernel(params);
 }
 
-// Asks for the shared memory that a kernel needs, and launches it.
+// Allows the kernel its dynamic shared memory, and launches it.
 template <class Params>
 cudaError_t
 launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
@@ -266,7 +266,7 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
   return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
 }
 
-// Whether the text runs on the current device.
+// Whether the kernel was compiled for the current device.
 inline cudaError_t
 check_device()
 {
@@ -284,8 +284,8 @@ check_device()
   return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
 }
 
-// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
-// cudaErrorInvalidValue where the kernel cannot count that far.
+// Launches on the current device. Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
 launch(Arguments const& args, cudaStream_t stream = nullptr)
 {

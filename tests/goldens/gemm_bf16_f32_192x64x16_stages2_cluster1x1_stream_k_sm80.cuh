@@ -2,7 +2,7 @@
 // Gemm { dtype: bf16, out: f32, epilogue: relu(a), a, tile: 192x64x16, stages: 2, schedule: cooperative, cluster: 1x1, stream_k: 1, ctas: 132, sm80_tile: 128x64x16, sm80_stages: 2, sm80_stream_k: 1, sm80_ctas: 7 }
 //
 // D = epilogue(A @ B) by mma.sync: A is (M,K), K-major, B is (N,K), K-major, D is (M,N), N-major.
-// Launch: 128 threads, a CTA for each tile, or as many as are resident, 18432 bytes of dynamic shared memory.
+// Launch: 128 threads, one CTA per tile or as many CTAs as are resident, 18432 bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -18,8 +18,8 @@ using Element  = bfloat16_t;  // A and B
 using ElementE = float;
 using ElementD = float;
 
-// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
-// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see -ftz=true
+// or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies -prec-div=false.
 extern "C" __device__ int __nvvm_reflect(char const*);
 extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
 CUTE_DEVICE void assert_ieee() {
@@ -79,8 +79,8 @@ static_assert(cosize_v<SmemD> == 4600, "elements of shared memory");
 static_assert(size(Pack{}) == 256, "packing of a factor");
 static_assert(size(AddUp{}) == 256, "the sum of all parts");
 
-// What a thread copies of a tensor in shared memory, divided as CuTe's partition_S and partition_D divide it. The layout is static and taken
-// as a type, so that nvcc makes no code of what derives it, which takes it a second and more.
+// A thread's elements of a tensor in shared memory, as CuTe's partition_S and partition_D give them. The static layout is computed as a
+// type, because compiling its derivation as code would cost nvcc a second or more.
 template <class Copy, class Thread, class T>
 CUTE_DEVICE
 auto
@@ -99,10 +99,10 @@ partition_D(Copy const&, Thread const& thread, T const& tensor)
   return make_tensor(tensor.data(), Divided{})(thread, _, repeat<rank_v<T>>(_));
 }
 
-using Cluster = Shape<_1,_1>;  // CTAs along (M,N): each computes by itself
-constexpr int ctas = size(Cluster{});  // of a cluster
+using Cluster = Shape<_1,_1>;  // CTAs along (M,N) that take neighbouring tiles
+constexpr int ctas = size(Cluster{});  // per cluster
 
-// A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
+// Hides a value from the optimiser, so that what depends on it is recomputed instead of held in registers.
 CUTE_DEVICE
 int
 anew(int number)
@@ -111,15 +111,17 @@ anew(int number)
   return number;
 }
 
-// Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along M within groups, then along N, then group by group, so that what is read at a time stays in the L2 cache.
+// Persistent tile scheduler: a cluster computes every (gridDim / CTAs)-th tile of D.
+// Clusters are numbered along M within groups, then along N, then group by group.
+// This rasterization keeps the operands in the L2 cache.
 struct Scheduler {
   gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params;
-  int rank_m, rank_n;          // this CTA in its cluster
-  int index;                   // of the tiles that one cluster computes as a whole; the others are shared
+  int rank_m, rank_n;          // position of this CTA in its cluster
+  int index;                   // tile that this cluster computes alone; from params.whole on, tiles are shared
   int cluster;
-  int shared = 0;              // of the shared tiles the one that it computes a part of, the k-tile from which on,
-  int k_tile = 0;
-  int left = 0;                // and how many k-tiles it has still to compute, of this tile and those after it
+  int shared = 0;              // shared tile that this cluster works on
+  int k_tile = 0;              // its first k-tile there
+  int left = 0;                // k-tiles that it still has to compute, in this tile and the following ones
 
   CUTE_DEVICE
   Scheduler(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params, int cta)
@@ -135,7 +137,7 @@ struct Scheduler {
     }
     int const rest = k_tiles_of_one() - first_of_rest();
     if (!takes_rests()) {
-      // Clusters next to each other are at the same k-tiles of tiles next to each other.
+      // Neighbouring clusters take the same k-tiles of neighbouring tiles.
       shared = cluster % all;
       k_tile = cluster / all * params.k_share;
       left = cute::max(cute::min(params.k_share, k_tiles_of_one() - k_tile), 0);
@@ -154,7 +156,7 @@ struct Scheduler {
     return index < params.whole || left > 0;
   }
 
-  // Whether it computes a part of the tile.
+  // Whether this cluster computes only some k-tiles of the tile.
   CUTE_DEVICE
   bool
   is_shared() const
@@ -170,14 +172,14 @@ struct Scheduler {
     index += whole * gridDim.x;
     turns -= whole;
     if (turns > 0) {
-      // Behind the first part that it takes are rests.
+      // After its first share, a cluster takes rests.
       left -= k_tiles() + (turns - 1) * (k_tiles_of_one() - first_of_rest());
       shared += turns;
       k_tile = first_of_rest();
     }
   }
 
-  // Of the tile the first k-tile of this cluster, and how many are its own.
+  // This cluster's first k-tile of the tile, and its number of k-tiles.
   CUTE_DEVICE
   int
   first_k_tile() const
@@ -192,7 +194,7 @@ struct Scheduler {
     return is_shared() ? cute::min(left, k_tiles_of_one() - k_tile) : k_tiles_of_one();
   }
 
-  // The number of its part among those of all shared tiles: from one rest to the next either the cluster or the tile is another.
+  // Index of this cluster's partial sums in the workspace. Consecutive rests differ in the cluster or in the tile.
   CUTE_DEVICE
   int
   part() const
@@ -214,7 +216,7 @@ struct Scheduler {
     return clusters_m() * clusters_n() - params.whole;
   }
 
-  // K-tile of a shared tile from which on clusters take what is left of one tile after the other.
+  // First k-tile of a shared tile's rest. Clusters take the rests of all shared tiles one after the other.
   CUTE_DEVICE
   int
   first_of_rest() const
@@ -222,7 +224,7 @@ struct Scheduler {
     return cute::min(params.k_parts * params.k_share, k_tiles_of_one());
   }
 
-  // Whether this cluster does, else it has a part that begins ahead of that, of one tile.
+  // Whether this cluster takes rests; otherwise it has one share of one tile.
   CUTE_DEVICE
   bool
   takes_rests() const
@@ -277,13 +279,13 @@ struct Stages {
 
 union SharedStorage {
   Stages stages;
-  // Once the last k-tile was read.
+  // The epilogue reuses the stages after the last k-tile was read.
   alignas(16) float d[cosize_v<SmemD>];
 };
 static_assert(sizeof(SharedStorage) == 18432, "bytes of dynamic shared memory");
 
-// Copies vectors of 16 bytes to shared memory asynchronously, and zeros where they lie outside of the matrix. Rows are multiples of a
-// vector, or packed: then what a vector has behind the end of a row is zeros.
+// Copies vectors of 16 bytes to shared memory asynchronously. Vectors outside of the matrix become zeros. A vector never crosses the
+// end of a row: rows are multiples of a vector, or packed and padded with zeros.
 template <class TiledCopy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void
@@ -298,7 +300,7 @@ copy_inside(TiledCopy const& tiled_copy, Src const& src, Crd const& crd, Bounds 
   }
 }
 
-// Stores a part of a tile of D from shared memory, by vectors where they are aligned and do not lie across the end of a row.
+// Stores a slice of a tile of D from shared memory. Aligned vectors that do not cross the end of a row are stored whole.
 template <class SD, class MD, class Crd>
 CUTE_DEVICE
 void
@@ -334,8 +336,8 @@ store_part(SD const& sD, MD const& mD, Crd const& crd_D, int part)
   }
 }
 
-// Copies a tile of a factor that lies anywhere into the workspace: rows along its contiguous mode, which end with zeros up to a whole
-// tile.
+// Packs a tile of an operand of any alignment into the workspace. Rows run along its contiguous mode and are padded with zeros to a
+// whole tile.
 template <class Extents, class Strides>
 CUTE_DEVICE
 void
@@ -376,7 +378,7 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   }
 }
 
-// Packs A and B, or one of them, for the entry that multiplies.
+// Packs A, B or both for the entry that multiplies.
 CUTE_DEVICE
 void
 pack(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params)
@@ -392,7 +394,7 @@ pack(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& para
   }
 }
 
-// The parameters with factors as they are copied: where they lie, or packed. Rows begin and end at multiples of 16 bytes.
+// The parameters with each operand as the mainloop reads it: packed, or in place. Rows begin and end at multiples of 16 bytes.
 CUTE_DEVICE
 gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params
 copied(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params params)
@@ -409,8 +411,8 @@ copied(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params params)
   return params;
 }
 
-// Adds up the k-tiles of A @ B from one on to another, of a tile of D: every warp copies and multiplies. STAGES - 1 of them are on their way
-// while one is computed on. When it is done all warps have read all stages.
+// Mainloop of a tile of D over the k-tiles [first, end). Every warp copies and multiplies. STAGES - 1 k-tiles are in flight while one is
+// multiplied. On return all warps have read all stages.
 template <class Crd, class TCrC>
 CUTE_DEVICE
 void
@@ -428,7 +430,7 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
   Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});                                   // (BN,BK,STAGES)
 
   //
-  // Partition: what this thread copies, and what it computes on
+  // Partition: this thread's share of the copies and of the MMAs
   //
 
   CopyA const copy_a;
@@ -459,7 +461,7 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
   // Not every tile has a vector for each thread.
   bool const copies_a = size(copy_a) == size(mma) || threadIdx.x < size(copy_a);
   bool const copies_b = size(copy_b) == size(mma) || threadIdx.x < size(copy_b);
-  // K-tiles ahead of that one lie inside of both matrices: where their ends are is not asked for.
+  // K-tiles before end_inside lie inside of both matrices and need no predicates.
   bool const is_inside = elem_less(crd_D, make_coord(anew(params.m) / size<0>(TileA{}), anew(params.n) / size<0>(TileB{})));
   int const end_inside = is_inside ? cute::min(end, anew(params.k) / size<1>(TileA{})) : 0;
   auto const load = [&](int k_tile, int stage) {
@@ -471,7 +473,7 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
         copy(copy_b.with(true), tBgB, tBsB(_,_,_,stage));
       }
     } else if (k_tile < end) {
-      // Where a vector lies is found anew, and not held in registers: most k-tiles are inside.
+      // Most k-tiles are inside, so coordinates are recomputed here instead of held in registers.
       if (copies_a) {
         Tensor tAcA = copy_a.get_slice(anew(threadIdx.x)).partition_S(cA(_,_,k_tile));           // (CPY,CPY_M,CPY_K) -> (m,k)
         copy_inside(copy_a, tAgA, tAcA, shape(mA), tAsA(_,_,_,stage));
@@ -481,10 +483,10 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
         copy_inside(copy_b, tBgB, tBcB, shape(mB), tBsB(_,_,_,stage));
       }
     }
-    // Addresses go from k-tile to k-tile: made anew of each one's number they are ten instructions a factor.
+    // Addresses advance by a stride: computing each from its k-tile's number takes ten instructions per operand.
     tAgA.data() = tAgA.data() + stride<2>(gA);
     tBgB.data() = tBgB.data() + stride<2>(gB);
-    cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
+    cp_async_fence();  // one group per k-tile, even an empty one: the waits count groups
   };
 
   clear(tCrC);
@@ -502,11 +504,11 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
   auto const multiply = [&](int k) {
     gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
   };
-  // Where there are registers for more, fragments are fetched while those before are multiplied, also across the end of a k-tile.
+  // With registers to spare, fragments are fetched one k-block ahead, also across the end of a k-tile.
   constexpr bool ahead = false;
   if (first < end) {
     cp_async_wait<stages - 2>();
-    __syncthreads();  // the first k-tile of all threads is there
+    __syncthreads();  // all threads' copies of the first k-tile have arrived
     if (ahead) {
       fetch(0);
     }
@@ -523,7 +525,7 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
     }
     smem_pipe_read = smem_pipe_read + 1 == stages ? 0 : smem_pipe_read + 1;
     cp_async_wait<stages - 2>();
-    __syncthreads();  // the next k-tile of all threads is there, and the stage that is written next was read by all
+    __syncthreads();  // all copies of the next k-tile have arrived, and all threads have read the stage that is written next
     if (ahead) {
       if (k_tile + 1 < end) {
         fetch(0);
@@ -533,14 +535,14 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
   }
 }
 
-// Epilogue of a tile, part by part: what goes with D is read before any thread writes that part of D, as it may be the same memory. Parts
-// lie in shared memory where the stages do, which all warps have read.
+// Epilogue of a tile, slice by slice. The inputs of a slice are read before any thread writes that slice of D, because D may alias them.
+// Slices reuse the shared memory of the stages, which all warps have read.
 template <class Crd, class TCrC>
 CUTE_DEVICE
 void
 store_tile(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
 {
-  int const thread = anew(threadIdx.x);  // read here, so that nothing derived from it is held in registers beside products
+  int const thread = anew(threadIdx.x);  // recomputed here, so that the mainloop holds nothing derived from it in registers
   auto const crd_D = take<0,2>(crd);                                                           // (m,n)
   Tensor mE = make_tensor(make_gmem_ptr(static_cast<float*>(params.e)), make_shape(params.m, params.n),
                           make_stride(params.lde, _1{}));  // (M,N)
@@ -572,14 +574,14 @@ store_tile(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const
         }
       }
     }
-    __syncthreads();  // all of it is there
+    __syncthreads();  // the slice is complete
     store_part(sD(_,_,1), mE, crd_D, part);
     store_part(sD(_,_,0), mD, crd_D, part);
-    __syncthreads();  // and was read by all: what follows lies there too
+    __syncthreads();  // all threads have read the slice before the next one overwrites it
   }
 }
 
-// The sums of parts of K, a tile for each part of a shared tile, which begin in the workspace behind what is packed.
+// The partial sums of shared tiles, one tile for each share of K. They follow the packed operands in the workspace.
 CUTE_DEVICE
 auto
 all_sums(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params)
@@ -590,7 +592,7 @@ all_sums(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
                      make_stride(size<1>(TileD{}), _1{}, Int<of_one>{}, int64_t(ctas * of_one)));  // (BM,BN,CTAS,PARTS)
 }
 
-// Leaves what this CTA has accumulated of its part for `reduce`.
+// Writes this CTA's partial sums for `reduce`.
 template <class TCrC>
 CUTE_DEVICE
 void
@@ -602,13 +604,13 @@ give_sums(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const&
   copy(GiveSums{}, tCrC, tCgW);
 }
 
-// D = op(the sum of all parts, in the order of K, C, ..) for the tiles that clusters share: a CTA for each piece of a tile.
+// Fixup of the shared tiles: D = op(all partial sums added in the order of K, C, ..). One CTA computes one piece of a tile.
 CUTE_DEVICE
 void
 reduce(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params)
 {
   auto const pieces = shape_div(TileD{}, TilePiece{});                                         // (pieces along M, along N)
-  int const shared = blockIdx.y / ctas;                                                        // of the tiles that are shared
+  int const shared = blockIdx.y / ctas;                                                        // index among the shared tiles
   int const rank = blockIdx.y % ctas;
   Scheduler const tiles(params, rank);
   auto const crd_D = tiles.crd(params.whole + shared);                                         // (m,n)
@@ -621,12 +623,12 @@ reduce(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& pa
   Tensor tWgW = thr_copy.partition_S(local_tile(all_sums(params)(_,_,rank,_), TilePiece{}, crd));  // (CPY,CPY_M,CPY_N,PARTS)
   Tensor tWrW = make_tensor<float>(shape(tWgW(_,_,_,0)));                                      // (CPY,CPY_M,CPY_N)
   clear(tWrW);
-  int const all = gridDim.y / ctas;                                                            // tiles that are shared
+  int const all = gridDim.y / ctas;                                                            // shared tiles
   int const rest = tiles.k_tiles_of_one() - tiles.first_of_rest();
-  int const first = rest > 0 ? int(int64_t(shared) * rest / params.k_share) : 0;               // of the clusters that take rests
+  int const first = rest > 0 ? int(int64_t(shared) * rest / params.k_share) : 0;               // clusters that take this tile's rest: [first, end)
   int const end = rest > 0 ? int((int64_t(shared + 1) * rest - 1) / params.k_share) + 1 : 0;
   int const k_parts = params.k_parts + (end - first);
-  constexpr int at_once = 8;  // parts on their way: what lies in L2 takes long to come
+  constexpr int at_once = 8;  // partial sums in flight, to hide the latency of L2
   Tensor tWrP = make_tensor<float>(append(shape(tWrW), Int<at_once>{}));                       // (CPY,CPY_M,CPY_N,AT_ONCE)
   for (int k_part = 0; k_part < k_parts; k_part += at_once) {
     clear(tWrP);
@@ -666,7 +668,7 @@ reduce(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& pa
   }
 }
 
-// This CTA's tile of a turn.
+// This CTA's tile number `turn`.
 CUTE_DEVICE
 Scheduler
 tile_of(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params, int turn)
@@ -683,7 +685,7 @@ kernel(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& pa
   assert_ieee();
   extern __shared__ __align__(128) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
-  // Which of this CTA's tiles it is is all that is held in registers while it is computed.
+  // The mainloop holds only `turn` in registers; the epilogue recomputes the tile's coordinates from it.
   CUTE_NO_UNROLL
   for (int turn = 0; ; ++turn) {
     Scheduler const tiles = tile_of(params, turn);
@@ -708,13 +710,13 @@ kernel(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& pa
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
 
 //
-// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+// Host side: launch(..), for C++ projects that compile this file with nvcc
 //
 
 namespace cutemplate {
 namespace gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80 {
 
-// What a launch is given.
+// The arguments of a launch.
 struct Arguments {
   void const* a;  // A, bf16
   void const* b;  // B, bf16
@@ -729,16 +731,16 @@ struct Arguments {
   int32_t k;      // K; 0 where nothing of A and B is asked for
 };
 
-// What follows from it.
+// Parameters, grids and workspace that follow from the arguments.
 struct Launch {
   gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params params;
-  dim3 pack_grid;  // CTAs: none where it has nothing to do
-  dim3 kernel_grid;  // CTAs: none where it has nothing to do
-  dim3 reduce_grid;  // CTAs: none where it has nothing to do
+  dim3 pack_grid;  // CTAs: 0 if this entry is not needed
+  dim3 kernel_grid;  // CTAs: 0 if this entry is not needed
+  dim3 reduce_grid;  // CTAs: 0 if this entry is not needed
   size_t workspace;  // bytes
 };
 
-// cudaErrorInvalidValue where the kernel cannot count that far.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
 prepare(Arguments const& args, void* workspace, Launch& launch)
 {
@@ -869,7 +871,7 @@ reduce_entry(__grid_constant__ Params const params)
   reduce(params);
 }
 
-// Asks for the shared memory that a kernel needs, and launches it.
+// Allows the kernel its dynamic shared memory, and launches it.
 template <class Params>
 cudaError_t
 launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
@@ -888,7 +890,7 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
   return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
 }
 
-// Whether the text runs on the current device.
+// Whether the kernel was compiled for the current device.
 inline cudaError_t
 check_device()
 {
@@ -906,7 +908,7 @@ check_device()
   return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
 }
 
-// Bytes that a launch needs besides its tensors; 0 where it is refused.
+// Bytes of workspace that a launch needs; 0 if the launch is refused.
 inline size_t
 get_workspace_size(Arguments const& args)
 {
@@ -914,8 +916,8 @@ get_workspace_size(Arguments const& args)
   return prepare(args, nullptr, launch) == cudaSuccess ? launch.workspace : 0;
 }
 
-// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
-// cudaErrorInvalidValue where the kernel cannot count that far, or there is no workspace, aligned to 256 bytes.
+// Launches on the current device. Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range, or if the workspace is missing. Align it to 256 bytes.
 inline cudaError_t
 launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
 {

@@ -16,9 +16,9 @@ namespace gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a {
 
 using namespace cute;
 
-// What CuTe copies by a tensor map that the launch gives: the box and its coordinates follow from the tile, from its layout in
-// shared memory, from which stride is 1, and from how many share the copy. The layout loses its stages before it is swizzled:
-// CuTe does not slice a swizzled layout whose stage is no whole number of the swizzle's periods.
+// Type of a TMA copy. The launch provides the tensor map. CuTe derives the box and its coordinates from the tile, its shared-memory
+// layout, the mode of stride 1 and the number of sharers. One stage is sliced off before the swizzle is applied: CuTe cannot slice a
+// swizzled layout whose stage is not a multiple of the swizzle's period.
 template <class Op, class T, class Strides, class Smem, class Tile, class Sharers>
 using Tma = decltype(make_tma_copy(Op{},
                                    make_tensor(make_gmem_ptr(static_cast<T*>(nullptr)),
@@ -30,8 +30,8 @@ using Element  = half_t;  // A and B
 using ElementE = float;
 using ElementD = float;
 
-// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
-// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see -ftz=true
+// or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies -prec-div=false.
 extern "C" __device__ int __nvvm_reflect(char const*);
 extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
 CUTE_DEVICE void assert_ieee() {
@@ -89,8 +89,8 @@ static_assert(cosize_v<SmemParts> == 8192, "elements of shared memory");
 static_assert(size(CopyD{}) == 128, "store of D");
 static_assert(size(Pack{}) == 256, "packing of a factor");
 
-// What a thread copies of a tensor in shared memory, divided as CuTe's partition_S and partition_D divide it. The layout is static and taken
-// as a type, so that nvcc makes no code of what derives it, which takes it a second and more.
+// A thread's elements of a tensor in shared memory, as CuTe's partition_S and partition_D give them. The static layout is computed as a
+// type, because compiling its derivation as code would cost nvcc a second or more.
 template <class Copy, class Thread, class T>
 CUTE_DEVICE
 auto
@@ -110,12 +110,12 @@ partition_D(Copy const&, Thread const& thread, T const& tensor)
 }
 
 using Cluster = Shape<_1,_2>;  // CTAs along (M,N)
-constexpr int splits = 2;  // CTAs of a cluster that compute each tile together, each of a part of K
-constexpr int ctas   = size(Cluster{}) * splits;  // of a cluster
+constexpr int splits = 2;  // split-K: CTAs of a cluster that share a tile, each with its k-tiles
+constexpr int ctas   = size(Cluster{}) * splits;  // per cluster
 constexpr int teams     = 1;  // all warpgroups compute each tile together
 constexpr int consumers = teams * size(Mma{});  // threads
 
-// A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
+// Hides a value from the optimiser, so that what depends on it is recomputed instead of held in registers.
 CUTE_DEVICE
 int
 anew(int number)
@@ -124,10 +124,12 @@ anew(int number)
   return number;
 }
 
-// Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along N within groups, then along M, then group by group, so that what is read at a time stays in the L2 cache.
+// Persistent tile scheduler: a cluster computes every (gridDim / CTAs)-th tile of D.
+// Clusters are numbered along N within groups, then along M, then group by group.
+// This rasterization keeps the operands in the L2 cache.
 struct Scheduler {
   gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params;
-  int rank_m, rank_n, rank_k;          // this CTA in its cluster
+  int rank_m, rank_n, rank_k;          // position of this CTA in its cluster
   int tiles;                   // all of them
   int index;
 
@@ -170,7 +172,7 @@ struct Scheduler {
     return ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
   }
 
-  // Of so many k-tiles the first of this CTA, and how many are its own.
+  // Split-K: this CTA's first k-tile, and its number of k-tiles.
   CUTE_DEVICE
   int
   first_k_tile(int of_all) const
@@ -203,15 +205,15 @@ struct Scheduler {
   }
 };
 
-// The stages of the pipeline: `full` says that a k-tile has arrived, `empty` that every consumer of it has read it.
+// Barriers of the pipeline's stages. `full` completes when a k-tile has arrived, `empty` when every consumer has read it.
 struct Barriers {
   cutlass::arch::ClusterTransactionBarrier full[size<2>(SmemA{})];
   cutlass::arch::ClusterBarrier empty[size<2>(SmemA{})];
-  cutlass::arch::ClusterBarrier sent;      // what this CTA gave to others of its tile has been read
-  cutlass::arch::ClusterBarrier received;  // what they gave to it is there
+  cutlass::arch::ClusterBarrier sent;      // the other CTAs of the tile have read this CTA's partial sums
+  cutlass::arch::ClusterBarrier received;  // their partial sums have arrived
 };
 
-// Where a warp is in the ring of stages. A barrier's phase turns when all that it counts have arrived.
+// A warp's position in the ring of stages. A barrier's phase flips when all expected arrivals are in.
 struct PipeState {
   int stage = 0;
   uint32_t phase = 0;
@@ -227,11 +229,11 @@ struct PipeState {
   }
 };
 
-// CTAs of a cluster that share a tile of A lie side by side along N, those that share one of B along M. A stage is empty when the
-// warps of all of them have read it.
+// CTAs that share a tile of A are neighbours along N in the cluster; CTAs that share a tile of B are neighbours along M. A stage is
+// empty when the warps of all sharers have read it.
 constexpr int sharers = size<0>(Cluster{}) + size<1>(Cluster{}) - 1;
 
-// Says that a warp has read a stage, to the producers that fill it: one lane for each.
+// Tells the producers that fill a stage that this warp has read it: one lane for each producer.
 struct Release {
   uint32_t cta;
   bool is_for_one;
@@ -251,7 +253,7 @@ struct Release {
   void
   operator()(cutlass::arch::ClusterBarrier const& empty) const
   {
-    // By a predicate: beside a branch ptxas may read accumulators before their products have ended, which it then serializes (C7514).
+    // A predicate, not a branch: with a branch ptxas may read accumulators before WGMMA has ended, and then serializes it (C7514).
     if constexpr (ctas > 1) {
       empty.arrive(cta, is_for_one);
     } else {
@@ -272,16 +274,16 @@ struct SharedStorage {
   alignas(16) float parts[cosize_v<SmemParts>];
   Barriers barriers;
 };
-static_assert(size(Mma{}) / 32 * sharers == 8, "who arrives");
-static_assert(size(Mma{}) / 32 * (splits - 1) == 4, "who gives parts of sums");
+static_assert(size(Mma{}) / 32 * sharers == 8, "arrivals at an empty barrier");
+static_assert(size(Mma{}) / 32 * (splits - 1) == 4, "arrivals at a barrier of partial sums");
 static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 20480, "bytes of a stage");
 static_assert(sizeof(SharedStorage) == 181248, "bytes of dynamic shared memory");
 
-// Rows of a box of a factor. Of one that has fewer no others are asked for: TMA takes longer for a row outside of it than for one inside.
+// Rows of an operand's TMA box. Where the operand has fewer rows, its box is cut: TMA is slower for rows outside of the tensor.
 using BoxA = Int<size<0>(TileA{}) / size<1>(Cluster{})>;
 using BoxB = Int<size<0>(TileB{}) / size<0>(Cluster{})>;
 
-// Makes zeros of the rows of all stages that no box brings.
+// Clears the rows of all stages that no box fills.
 template <class S, class Box>
 CUTE_DEVICE
 void
@@ -310,12 +312,12 @@ clear_outside(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& param
     clear_rows(sB, BoxB{}, params.n);
     cutlass::arch::fence_view_async_shared();  // WGMMA reads them
     if constexpr (ctas > 1) {
-      __syncthreads();  // the cluster's barrier orders no stores
+      __syncthreads();  // the relaxed arrival at the cluster's barrier does not order stores
     }
   }
 }
 
-// One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
+// One thread issues the TMA loads of this CTA's k-tiles as stages become empty.
 template <class SA, class SB>
 CUTE_DEVICE
 void
@@ -330,7 +332,7 @@ produce(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
   auto const [tBgB, tBsB] = tma_partition(TmaB{}, tiles.rank_m, make_layout(size<0>(Cluster{})),
                                           group_modes<0,2>(sB), group_modes<0,2>(gB));         // (TMA,n,k), (TMA,STAGES)
   auto const ranks = make_layout(Cluster{});                                                   // (m,n) -> CTA of the cluster
-  uint16_t mask_a = 0;  // who receives what this CTA asks for
+  uint16_t mask_a = 0;  // multicast: the CTAs that receive this CTA's loads
   uint16_t mask_b = 0;
   for (int n = 0; n < size<1>(Cluster{}); ++n) {
     mask_a |= 1 << (ranks(tiles.rank_m, n) + size(Cluster{}) * tiles.rank_k);
@@ -346,12 +348,12 @@ produce(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
     int const first = tiles.first_k_tile(size<3>(gA));
     int const end = first + tiles.k_tiles(size<3>(gA));
     if (is_first) {
-      cudaGridDependencySynchronize();  // what the kernel before this one wrote is there, and where the first tile is was found meanwhile
+      cudaGridDependencySynchronize();  // PDL: wait for the kernel before this one only now, after the first tile's coordinates are known
       is_first = false;
     }
     CUTE_NO_UNROLL
     for (int k_tile = first; k_tile < end; ++k_tile) {
-      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
+      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // on a new barrier, a wait for the previous phase returns at once
       auto& full = barriers.full[pipe.stage];
       full.arrive_and_expect_tx(params.bytes_a + params.bytes_b);
       auto& mbarrier = reinterpret_cast<uint64_t&>(full);
@@ -361,7 +363,7 @@ produce(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
     }
   }
   if constexpr (size(Cluster{}) > 1) {
-    // Shared memory outlives the arrivals of the cluster's other CTAs.
+    // This CTA must not exit before the cluster's other CTAs have arrived at its barriers.
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);
       pipe.advance();
@@ -369,8 +371,8 @@ produce(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
   }
 }
 
-// Copies a tile of a factor that lies anywhere into the workspace: rows along its contiguous mode, which end with zeros up to a whole
-// tile.
+// Packs a tile of an operand of any alignment into the workspace. Rows run along its contiguous mode and are padded with zeros to a
+// whole tile.
 template <class Extents, class Strides>
 CUTE_DEVICE
 void
@@ -411,13 +413,13 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   }
 }
 
-// Packs A and B, or one of them, for the entry that multiplies.
+// Packs A, B or both for the entry that multiplies.
 CUTE_DEVICE
 void
 pack(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
 {
-  cudaTriggerProgrammaticLaunchCompletion();  // the entry that multiplies may begin, and waits for this one
-  cudaGridDependencySynchronize();            // the kernel before this one has written its factors, and reads no workspace
+  cudaTriggerProgrammaticLaunchCompletion();  // PDL: the entry that multiplies may begin, and waits for this one
+  cudaGridDependencySynchronize();            // PDL: the kernel before this one has written the operands, and no longer reads the workspace
   int const cta = blockIdx.x;
   auto const workspace = static_cast<Element*>(params.workspace);
   if (cta < params.packs_a) {
@@ -429,17 +431,17 @@ pack(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
   }
 }
 
-// A tile of D in parts along (M,N), and what a thread has of each.
-using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
+// The slices of a tile of D along (M,N), and a thread's share of each.
+using PartD   = decltype(take<0,2>(shape(SmemD{})));  // one slice
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
-constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{}) / splits;  // those that this CTA stores
+constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{}) / splits;  // of the columns that this CTA stores
 constexpr int parts   = parts_m * parts_n;
 using Retiled = decltype(shape(StageD{}.get_slice(0).retile_S(partition_fragment_C(Mma{}, TileD{}))));  // ((CPY,CPY_TILE),MMA_M,_1)
-static_assert(size<1>(Retiled{}) == parts_m && size<2>(Retiled{}) == 1 && size<0,1>(Retiled{}) % parts_n == 0, "whole parts");
-constexpr int copies = size<0,1>(Retiled{}) / parts_n / splits;  // of a part, by a thread
-constexpr int outputs = 2;  // D and E, whose parts lie side by side in shared memory
+static_assert(size<1>(Retiled{}) == parts_m && size<2>(Retiled{}) == 1 && size<0,1>(Retiled{}) % parts_n == 0, "whole slices");
+constexpr int copies = size<0,1>(Retiled{}) / parts_n / splits;  // per thread and slice
+constexpr int outputs = 2;  // D and E: their slices lie side by side in shared memory
 
-// Where a part of a tile lies in D: (m,n) in parts.
+// A slice's coordinate in D: (m,n) in slices.
 template <class Crd>
 CUTE_DEVICE
 auto
@@ -449,8 +451,8 @@ crd_of_part(Crd const& crd_D, int part, int rank_k)
   return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n);
 }
 
-// Makes elements of D of a tile's accumulators, of which each CTA has its share of the columns in front, a part after the other: `take` is given those of
-// a copy at a time, and those of E, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
+// Computes a tile of D from its accumulators, slice by slice. A CTA's share of the columns is in its first accumulators.
+// `begin` runs before a slice, `take` receives each copy's elements of D and E, `end` runs after the slice.
 template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
@@ -458,7 +460,7 @@ round_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, 
 {
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{params.alpha};
-  // Computed at a time is what there are registers for beside the accumulators.
+  // Compute only as many elements at a time as fit into registers beside the accumulators.
   constexpr int few = !TmaStore ? 2 : decltype(size(tCrC))::value > 191 ? 2 : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
   constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 191;
@@ -466,7 +468,7 @@ round_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, 
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;
     int const first = part % parts_n * copies;
-    begin(part);  // else ptxas may read accumulators beside their products, which it then serializes (C7514)
+    begin(part);  // else ptxas may read accumulators before WGMMA has ended, and then serializes it (C7514)
     CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
       Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0,0>(tRrC), Int<at_once>{}));       // (CPY,AT_ONCE)
@@ -475,8 +477,8 @@ round_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, 
       for (int j = 0; j < at_once; ++j) {
         CUTE_UNROLL
         for (int v = 0; v < size<0>(tRrD); ++v) {
-          // A branch that is always taken: a few elements are computed after others, with the registers of few. Where they lie apart, not
-          // even ptxas can tell.
+          // This branch is always taken. It keeps the compiler from computing more than a few elements at once, which saves registers.
+          // With `apart` not even ptxas can remove it.
           int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
           if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
             float const a = tRrC(make_coord(v, first + i + j), m, _0{});
@@ -495,7 +497,8 @@ round_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, 
   }
 }
 
-// Stores parts of D and E by way of shared memory: one is written while another is stored, or all of them are where there are as many buffers.
+// Stores slices of D and E through shared memory. One slice is written while another is stored.
+// With a buffer for each slice, all are stored together.
 template <bool TmaStore, class SD>
 struct Store {
   gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params;
@@ -506,7 +509,7 @@ struct Store {
   static constexpr int buffers = decltype(size<2>(SD{}))::value / outputs;
   static constexpr bool whole  = parts <= buffers;
 
-  // Those who store a part together wait for each other: a warpgroup, or all that compute the tile.
+  // Barrier of the threads that store a slice together: a warpgroup, or all threads of the tile.
   CUTE_DEVICE
   static void
   sync()
@@ -515,7 +518,7 @@ struct Store {
     cutlass::arch::NamedBarrier::sync(together, together == consumers ? 0 : threadIdx.x / together);
   }
 
-  // Where a thread writes what it has of a part.
+  // Where a thread writes its elements of a slice.
   CUTE_DEVICE
   auto
   staged(int thread) const
@@ -525,7 +528,7 @@ struct Store {
     return make_tensor(tDsD.data(), append(tDsD.layout(), layout<2>(sD)));                    // (CPY,CPY_PART,BUFFERS)
   }
 
-  // Waits until the buffer of a part of the tile has been read, or all of them ahead of the first.
+  // Waits until the slice's buffer has been read; with a buffer for each slice, waits for all of them before the first slice.
   CUTE_DEVICE
   void
   acquire(int part)
@@ -541,7 +544,7 @@ struct Store {
     }
   }
 
-  // Stores the part of a tile that all of them have written, or all parts behind the last.
+  // Stores the slice that all threads have written; with a buffer for each slice, stores all of them after the last.
   template <class Crd>
   CUTE_DEVICE
   void
@@ -569,7 +572,7 @@ struct Store {
     buffer = buffer + 1 == buffers ? 0 : buffer + 1;
   }
 
-  // Each warpgroup its own rows.
+  // Each warpgroup stores its own rows.
   template <class Crd>
   CUTE_DEVICE
   void
@@ -583,7 +586,7 @@ struct Store {
     Tensor tDsD = get<1>(parts);                                                               // (TMA,BUFFERS)
     if (threadIdx.x % 128 == 0) {
       auto const at = tDgD(_0{},get<0>(crd),get<1>(crd));
-      // CuTe's copy of this has no hint for L2.
+      // PTX, because CuTe's TMA store has no L2 hint.
       auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
       auto const store = [&](CUtensorMap const& map, int from) {
         asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3}], [%1], %4;"
@@ -596,7 +599,7 @@ struct Store {
     }
   }
 
-  // Element by element, so that D may lie anywhere.
+  // Stores element by element, so D may have any alignment.
   template <class Crd>
   CUTE_DEVICE
   void
@@ -612,13 +615,13 @@ struct Store {
     }
     auto const crd = take<0,2>(crd_part);
     auto const thr_copy = CopyD{}.get_slice(thread);
-    Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) of the part
+    Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) in the slice
     auto const residue = make_coord(params.m - get<0>(crd) * size<0>(PartD{}), params.n - get<1>(crd) * size<1>(PartD{}));
     auto const store = [&](auto const& matrix, int from) {
       Tensor sP = as_position_independent_swizzle_tensor(sD(_,_,from));                        // (PART_M,PART_N)
       Tensor tDsD = partition_S(CopyD{}, thread, sP);                                          // (CPY,CPY_M,CPY_N)
       Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
-      #pragma unroll 4  // beside the accumulators of the parts that follow
+      #pragma unroll 4  // bounds registers: accumulators of later slices are live
       for (int i = 0; i < size(tDsD); ++i) {
         if (elem_less(tDcD(i), residue)) {
           tDgD(i) = tDsD(i);
@@ -630,14 +633,14 @@ struct Store {
   }
 };
 
-// Adds up what the CTAs of a tile have computed, each of its part of K: each gives the others the columns that they store, and adds
-// what it is given to its own, in the order of those CTAs.
+// Split-K within the cluster: adds the partial sums of a tile's CTAs. Each CTA sends every other CTA the columns that the other one
+// stores, and adds the columns that it receives to its own, in rank order.
 struct Sums {
   Barriers& barriers;
   float* parts;
   int thread;
   int rank_k;
-  uint32_t first;      // of the tile's CTAs in the cluster
+  uint32_t first;      // rank in the cluster of the tile's first CTA
   uint32_t phase = 0;
 
   CUTE_DEVICE
@@ -653,7 +656,7 @@ struct Sums {
     return first + size(Cluster{}) * rank;
   }
 
-  // Each warp tells the other CTAs of the tile, a lane for each of them, once all of its lanes have written or read.
+  // Each warp arrives at the barrier of every other CTA of the tile once all of its lanes have written or read: one lane for each CTA.
   CUTE_DEVICE
   void
   tell(cutlass::arch::ClusterBarrier const& barrier) const
@@ -666,7 +669,7 @@ struct Sums {
     }
   }
 
-  // Waits until they have told. What ClusterBarrier waits for is ordered within a CTA.
+  // Waits until all of them have arrived. ClusterBarrier's own wait acquires at CTA scope only.
   CUTE_DEVICE
   static void
   wait(cutlass::arch::ClusterBarrier const& barrier, uint32_t phase)
@@ -681,21 +684,21 @@ struct Sums {
       "}" : : "r"(address), "r"(phase) : "memory");
   }
 
-  // Shared memory of the others outlives what is written there, and that of this CTA what is told here.
+  // The other CTAs must not exit before this CTA has written to their shared memory, nor this CTA before they have arrived here.
   CUTE_DEVICE
   void
   wait_until_read() const
   {
-    wait(barriers.sent, phase ^ 1);  // a new barrier counts as one whose last phase is over
+    wait(barriers.sent, phase ^ 1);  // on a new barrier, a wait for the previous phase returns at once
   }
 
-  // Leaves the sums of this CTA's columns in front of the accumulators.
+  // Leaves the sums of this CTA's columns in its first accumulators.
   template <class TCrC>
   CUTE_DEVICE
   void
   operator()(TCrC& tCrC)
   {
-    constexpr int of_row = decltype(size<0>(tCrC))::value / splits;                            // accumulators of a share, of an atom's rows
+    constexpr int of_row = decltype(size<0>(tCrC))::value / splits;                            // accumulators of one share in one MMA_M
     constexpr int share = of_row * decltype(size<1>(tCrC))::value;
     static_assert(decltype(size<2>(tCrC))::value == 1 && share == size<0>(SmemParts{}), "a share for each CTA");
     auto const of = [&](int rank, int i) -> float& { return tCrC(rank * of_row + i % of_row, i / of_row, _0{}); };
@@ -740,7 +743,7 @@ struct Sums {
   }
 };
 
-// Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back.
+// Warpgroups multiply k-tiles as they arrive. While one k-tile is in flight in WGMMA, the stage of the one before is released.
 template <bool TmaStore, class TCrA, class TCrB, class TCrC>
 CUTE_DEVICE
 void
@@ -751,12 +754,12 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
   if constexpr (may_be_none) {
     clear(tCrC);
     if (k_tiles == 0) {
-      return;  // ahead of what waits for WGMMA: else accumulators come from two places, and are moved before that (C7514)
+      return;  // before any wait for WGMMA: else two paths define the accumulators, and ptxas moves them before that wait (C7514)
     }
   } else {
     mma.accumulate_ = GMMA::ScaleOut::Zero;
   }
-  int read = 0;  // the stage that was computed on last
+  int read = 0;  // the stage of the k-tile before
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     barriers.full[pipe.stage].wait(pipe.phase);
@@ -795,7 +798,7 @@ consume(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
   PipeState pipe;
   Sums add_up(tiles, barriers, sums);
   Store<TmaStore, SD> store{params, sD, tiles.rank_k};
-  cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
+  cudaGridDependencySynchronize();  // PDL: the kernel before this one has finished
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd_D = tiles.crd();                                                            // (m,n)
     multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
@@ -812,7 +815,7 @@ consume(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
   add_up.wait_until_read();
   if constexpr (TmaStore) {
     if (threadIdx.x % 128 == 0) {
-      tma_store_wait<0>();  // shared memory outlives what reads it
+      tma_store_wait<0>();  // TMA must have read shared memory before the CTA exits
     }
   }
 }
@@ -830,7 +833,7 @@ product(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,BUFFERS)
   Scheduler const tiles(params);
 
-  cudaTriggerProgrammaticLaunchCompletion();  // the kernel after this one may begin where there is room
+  cudaTriggerProgrammaticLaunchCompletion();  // PDL: the kernel after this one may begin where there is room
   if (threadIdx.x == 0) {
     if (params.k > 0) {
       prefetch_tma_descriptor(&params.map_a);
@@ -846,7 +849,7 @@ product(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
     cutlass::arch::fence_barrier_init();
   }
   clear_outside(params, sA, sB);
-  // The barriers are there for all.
+  // All threads see the initialised barriers.
   if constexpr (ctas > 1) {
     cluster_arrive_relaxed();
     cluster_wait();
@@ -864,7 +867,7 @@ product(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
   }
 }
 
-// A map describes D: its rows begin and end at multiples of 16 bytes, and K is not 0.
+// Stores D by TMA: its rows begin and end at multiples of 16 bytes, and K is not 0.
 CUTE_DEVICE
 void
 kernel(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
@@ -872,7 +875,7 @@ kernel(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
   product<true>(params);
 }
 
-// D lies anywhere, and K may be 0.
+// Stores D element by element: any alignment, and K may be 0.
 CUTE_DEVICE
 void
 direct(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
@@ -886,13 +889,13 @@ direct(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
 
 //
-// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+// Host side: launch(..), for C++ projects that compile this file with nvcc
 //
 
 namespace cutemplate {
 namespace gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a {
 
-// What a launch is given.
+// The arguments of a launch.
 struct Arguments {
   void const* a;  // A, f16
   void const* b;  // B, f16
@@ -908,19 +911,19 @@ struct Arguments {
   float alpha;    // run-time scalar of the epilogue
 };
 
-// What follows from it.
+// Parameters, grids and workspace that follow from the arguments.
 struct Launch {
   gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params params;
-  dim3 pack_grid;  // CTAs: none where it has nothing to do
-  bool pack_overlaps;  // it begins while the kernel before it ends
-  dim3 kernel_grid;  // CTAs: none where it has nothing to do
-  bool kernel_overlaps;  // it begins while the kernel before it ends
-  dim3 direct_grid;  // CTAs: none where it has nothing to do
-  bool direct_overlaps;  // it begins while the kernel before it ends
+  dim3 pack_grid;  // CTAs: 0 if this entry is not needed
+  bool pack_overlaps;  // PDL: may begin before the previous kernel ends
+  dim3 kernel_grid;  // CTAs: 0 if this entry is not needed
+  bool kernel_overlaps;  // PDL: may begin before the previous kernel ends
+  dim3 direct_grid;  // CTAs: 0 if this entry is not needed
+  bool direct_overlaps;  // PDL: may begin before the previous kernel ends
   size_t workspace;  // bytes
 };
 
-// Encodes a tensor map by the driver's function, which the runtime finds: nothing has to be linked with the driver.
+// Encodes a tensor map. The runtime looks up the driver's function, so no program has to link with the driver.
 inline cudaError_t
 encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, int64_t address, cuuint64_t const* dims,
                   cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle)
@@ -935,7 +938,7 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
   if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) {
     return error != cudaSuccess ? error : cudaErrorSymbolNotFound;
   }
-  // Where rows of the box are whole lines of L2, the next box's come along.
+  // If the box's rows are whole L2 lines, the load also promotes the neighbouring box's lines to L2.
   bool lines = swizzle == CU_TENSOR_MAP_SWIZZLE_128B && address % 128 == 0;
   for (cuuint32_t mode = 0; mode + 1 < rank; ++mode) {
     lines = lines && strides[mode] % 128 == 0;
@@ -949,7 +952,7 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
   return encoded == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-// cudaErrorInvalidValue where the kernel cannot count that far.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
 prepare(Arguments const& args, void* workspace, Launch& launch)
 {
@@ -1057,7 +1060,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.workspace = end_b * 2;
   launch.params.workspace = workspace;
   if (launch.workspace > 0 && workspace == nullptr) {
-    return cudaSuccess;  // maps of it are made where it is there
+    return cudaSuccess;  // without a workspace there is no address to encode a tensor map for
   }
   int64_t const begin = int64_t(reinterpret_cast<uintptr_t>(workspace));
   if (multiplies) {
@@ -1124,7 +1127,7 @@ direct_entry(__grid_constant__ Params const params)
   direct(params);
 }
 
-// Asks for the shared memory that a kernel needs, and launches it.
+// Allows the kernel its dynamic shared memory, and launches it.
 template <class Params>
 cudaError_t
 launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, bool overlaps, Params const& params, cudaStream_t stream)
@@ -1141,7 +1144,7 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
   }
   void* arguments[] = {const_cast<Params*>(&params)};
   cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;  // it may begin while the kernel before it ends
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;  // PDL: may begin before the previous kernel ends
   attribute.val.programmaticStreamSerializationAllowed = overlaps;
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
@@ -1153,7 +1156,7 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
   return cudaLaunchKernelExC(&config, function, arguments);
 }
 
-// Whether the text runs on the current device.
+// Whether the kernel was compiled for the current device.
 inline cudaError_t
 check_device()
 {
@@ -1171,7 +1174,7 @@ check_device()
   return error != cudaSuccess || capability == 90 ? error : cudaErrorNoKernelImageForDevice;
 }
 
-// Bytes that a launch needs besides its tensors; 0 where it is refused.
+// Bytes of workspace that a launch needs; 0 if the launch is refused.
 inline size_t
 get_workspace_size(Arguments const& args)
 {
@@ -1179,8 +1182,8 @@ get_workspace_size(Arguments const& args)
   return prepare(args, nullptr, launch) == cudaSuccess ? launch.workspace : 0;
 }
 
-// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
-// cudaErrorInvalidValue where the kernel cannot count that far, or there is no workspace, aligned to 256 bytes.
+// Launches on the current device. Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range, or if the workspace is missing. Align it to 256 bytes.
 inline cudaError_t
 launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
 {

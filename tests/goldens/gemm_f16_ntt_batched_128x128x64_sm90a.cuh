@@ -16,9 +16,9 @@ namespace gemm_f16_ntt_batched_128x128x64_sm90a {
 
 using namespace cute;
 
-// What CuTe copies by a tensor map that the launch gives: the box and its coordinates follow from the tile, from its layout in
-// shared memory, from which stride is 1, and from how many share the copy. The layout loses its stages before it is swizzled:
-// CuTe does not slice a swizzled layout whose stage is no whole number of the swizzle's periods.
+// Type of a TMA copy. The launch provides the tensor map. CuTe derives the box and its coordinates from the tile, its shared-memory
+// layout, the mode of stride 1 and the number of sharers. One stage is sliced off before the swizzle is applied: CuTe cannot slice a
+// swizzled layout whose stage is not a multiple of the swizzle's period.
 template <class Op, class T, class Strides, class Smem, class Tile, class Sharers>
 using Tma = decltype(make_tma_copy(Op{},
                                    make_tensor(make_gmem_ptr(static_cast<T*>(nullptr)),
@@ -31,8 +31,8 @@ using ElementC = cute::half_t;
 using ElementAux0 = float;
 using ElementD = cute::half_t;
 
-// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
-// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see -ftz=true
+// or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies -prec-div=false.
 extern "C" __device__ int __nvvm_reflect(char const*);
 extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
 CUTE_DEVICE void assert_ieee() {
@@ -93,8 +93,8 @@ static_assert(cosize_v<SmemB> == 32768, "elements of shared memory");
 static_assert(size(CopyD{}) == 256, "store of D");
 static_assert(size(Pack{}) == 256, "packing of a factor");
 
-// What a thread copies of a tensor in shared memory, divided as CuTe's partition_S and partition_D divide it. The layout is static and taken
-// as a type, so that nvcc makes no code of what derives it, which takes it a second and more.
+// A thread's elements of a tensor in shared memory, as CuTe's partition_S and partition_D give them. The static layout is computed as a
+// type, because compiling its derivation as code would cost nvcc a second or more.
 template <class Copy, class Thread, class T>
 CUTE_DEVICE
 auto
@@ -114,11 +114,11 @@ partition_D(Copy const&, Thread const& thread, T const& tensor)
 }
 
 using Cluster = Shape<_2,_1>;  // CTAs along (M,N)
-constexpr int ctas   = size(Cluster{});  // of a cluster
+constexpr int ctas   = size(Cluster{});  // per cluster
 constexpr int teams     = 1;  // all warpgroups compute each tile together
 constexpr int consumers = teams * size(Mma{});  // threads
 
-// A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
+// Hides a value from the optimiser, so that what depends on it is recomputed instead of held in registers.
 CUTE_DEVICE
 int
 anew(int number)
@@ -127,10 +127,12 @@ anew(int number)
   return number;
 }
 
-// Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along M within groups, then along N, then group by group, then batch by batch, so that what is read at a time stays in the L2 cache.
+// Persistent tile scheduler: a cluster computes every (gridDim / CTAs)-th tile of D.
+// Clusters are numbered along M within groups, then along N, then group by group, then batch by batch.
+// This rasterization keeps the operands in the L2 cache.
 struct Scheduler {
   gemm_f16_ntt_batched_128x128x64_sm90a_params const& params;
-  int rank_m, rank_n;          // this CTA in its cluster
+  int rank_m, rank_n;          // position of this CTA in its cluster
   int tiles;                   // all of them
   int index;
 
@@ -191,13 +193,13 @@ struct Scheduler {
   }
 };
 
-// The stages of the pipeline: `full` says that a k-tile has arrived, `empty` that every consumer of it has read it.
+// Barriers of the pipeline's stages. `full` completes when a k-tile has arrived, `empty` when every consumer has read it.
 struct Barriers {
   cutlass::arch::ClusterTransactionBarrier full[size<2>(SmemA{})];
   cutlass::arch::ClusterBarrier empty[size<2>(SmemA{})];
 };
 
-// Where a warp is in the ring of stages. A barrier's phase turns when all that it counts have arrived.
+// A warp's position in the ring of stages. A barrier's phase flips when all expected arrivals are in.
 struct PipeState {
   int stage = 0;
   uint32_t phase = 0;
@@ -213,11 +215,11 @@ struct PipeState {
   }
 };
 
-// CTAs of a cluster that share a tile of A lie side by side along N, those that share one of B along M. A stage is empty when the
-// warps of all of them have read it.
+// CTAs that share a tile of A are neighbours along N in the cluster; CTAs that share a tile of B are neighbours along M. A stage is
+// empty when the warps of all sharers have read it.
 constexpr int sharers = size<0>(Cluster{}) + size<1>(Cluster{}) - 1;
 
-// Says that a warp has read a stage, to the producers that fill it: one lane for each.
+// Tells the producers that fill a stage that this warp has read it: one lane for each producer.
 struct Release {
   uint32_t cta;
   bool is_for_one;
@@ -237,7 +239,7 @@ struct Release {
   void
   operator()(cutlass::arch::ClusterBarrier const& empty) const
   {
-    // By a predicate: beside a branch ptxas may read accumulators before their products have ended, which it then serializes (C7514).
+    // A predicate, not a branch: with a branch ptxas may read accumulators before WGMMA has ended, and then serializes it (C7514).
     if constexpr (ctas > 1) {
       empty.arrive(cta, is_for_one);
     } else {
@@ -257,13 +259,14 @@ struct SharedStorage {
   alignas(1024) half_t b[cosize_v<SmemB>];
   Barriers barriers;
 };
-static_assert(size(Mma{}) / 32 * sharers == 16, "who arrives");
+static_assert(size(Mma{}) / 32 * sharers == 16, "arrivals at an empty barrier");
 static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 32768, "bytes of a stage");
 static_assert(sizeof(SharedStorage) == 164864, "bytes of dynamic shared memory");
 
-// What lies in the stages of a factor. Where a tile's k-tiles divide the stages, each of them has the same k-tile every time, and what lies there stays as long as tiles want it.
+// A resident operand. Where the number of k-tiles divides the number of stages, each stage always holds the same k-tile.
+// It is loaded again only when another tile of the operand is needed.
 struct Staying {
-  int lacks = 0;  // stages that have something else
+  int lacks = 0;  // stages that hold another tile
   int tile = -1;
   int l = -1;
 
@@ -279,7 +282,7 @@ struct Staying {
   }
 };
 
-// One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
+// One thread issues the TMA loads of this CTA's k-tiles as stages become empty.
 template <class SA, class SB>
 CUTE_DEVICE
 void
@@ -294,7 +297,7 @@ produce(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
   auto const [tBgB, tBsB] = tma_partition(TmaB{}, tiles.rank_m, make_layout(size<0>(Cluster{})),
                                           group_modes<0,2>(sB), group_modes<0,2>(gB));         // (TMA,n,k,l), (TMA,STAGES)
   auto const ranks = make_layout(Cluster{});                                                   // (m,n) -> CTA of the cluster
-  uint16_t mask_a = 0;  // who receives what this CTA asks for
+  uint16_t mask_a = 0;  // multicast: the CTAs that receive this CTA's loads
   uint16_t mask_b = 0;
   for (int n = 0; n < size<1>(Cluster{}); ++n) {
     mask_a |= 1 << ranks(tiles.rank_m, n);
@@ -302,7 +305,7 @@ produce(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
   for (int m = 0; m < size<0>(Cluster{}); ++m) {
     mask_b |= 1 << ranks(m, tiles.rank_n);
   }
-  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrix too
+  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // per stage; TMA's zeros outside of the matrix count
   constexpr uint32_t bytes_b = sizeof(Element) * size(TileB{});
 
   Staying of_a, of_b;
@@ -313,12 +316,12 @@ produce(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
     of_a.want(m, l * params.each_a);
     of_b.want(n, l * params.each_b);
     if (is_first) {
-      cudaGridDependencySynchronize();  // what the kernel before this one wrote is there, and where the first tile is was found meanwhile
+      cudaGridDependencySynchronize();  // PDL: wait for the kernel before this one only now, after the first tile's coordinates are known
       is_first = false;
     }
     CUTE_NO_UNROLL
     for (int k_tile = 0; k_tile < size<3>(gA); ++k_tile) {
-      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
+      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // on a new barrier, a wait for the previous phase returns at once
       auto& full = barriers.full[pipe.stage];
       full.arrive_and_expect_tx((of_a.lacks > 0 ? bytes_a : 0) + (of_b.lacks > 0 ? bytes_b : 0));
       auto& mbarrier = reinterpret_cast<uint64_t&>(full);
@@ -334,7 +337,7 @@ produce(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
     }
   }
   if constexpr (size(Cluster{}) > 1) {
-    // Shared memory outlives the arrivals of the cluster's other CTAs.
+    // This CTA must not exit before the cluster's other CTAs have arrived at its barriers.
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);
       pipe.advance();
@@ -342,8 +345,8 @@ produce(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
   }
 }
 
-// Copies a tile of a factor that lies anywhere into the workspace: rows along its contiguous mode, which end with zeros up to a whole
-// tile.
+// Packs a tile of an operand of any alignment into the workspace. Rows run along its contiguous mode and are padded with zeros to a
+// whole tile.
 template <class Extents, class Strides>
 CUTE_DEVICE
 void
@@ -384,13 +387,13 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   }
 }
 
-// Packs A and B, or one of them, for the entry that multiplies.
+// Packs A, B or both for the entry that multiplies.
 CUTE_DEVICE
 void
 pack(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
 {
-  cudaTriggerProgrammaticLaunchCompletion();  // the entry that multiplies may begin, and waits for this one
-  cudaGridDependencySynchronize();            // the kernel before this one has written its factors, and reads no workspace
+  cudaTriggerProgrammaticLaunchCompletion();  // PDL: the entry that multiplies may begin, and waits for this one
+  cudaGridDependencySynchronize();            // PDL: the kernel before this one has written the operands, and no longer reads the workspace
   int const cta = blockIdx.x;
   auto const workspace = static_cast<Element*>(params.workspace);
   if (cta < params.packs_a) {
@@ -402,16 +405,16 @@ pack(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
   }
 }
 
-// A tile of D in parts along (M,N), and what a thread has of each.
-using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
+// The slices of a tile of D along (M,N), and a thread's share of each.
+using PartD   = decltype(take<0,2>(shape(SmemD{})));  // one slice
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
 constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{});
 constexpr int parts   = parts_m * parts_n;
 using Retiled = decltype(shape(StageD{}.get_slice(0).retile_S(partition_fragment_C(Mma{}, TileD{}))));  // ((CPY,CPY_TILE),MMA_M,_1)
-static_assert(size<1>(Retiled{}) == parts_m && size<2>(Retiled{}) == 1 && size<0,1>(Retiled{}) % parts_n == 0, "whole parts");
-constexpr int copies = size<0,1>(Retiled{}) / parts_n;  // of a part, by a thread
+static_assert(size<1>(Retiled{}) == parts_m && size<2>(Retiled{}) == 1 && size<0,1>(Retiled{}) % parts_n == 0, "whole slices");
+constexpr int copies = size<0,1>(Retiled{}) / parts_n;  // per thread and slice
 
-// Where a part of a tile lies in D: (m,n,l) in parts.
+// A slice's coordinate in D: (m,n,l) in slices.
 template <class Crd>
 CUTE_DEVICE
 auto
@@ -421,8 +424,8 @@ crd_of_part(Crd const& crd_D, int part)
   return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n, get<2>(crd_D));
 }
 
-// Reads each element of a part that is inside once, in pairs of neighbours where they are aligned, and zeros for the others. Along a
-// stride of 0 one stands for all, in registers too.
+// Reads a slice: each element inside of the matrix once, as aligned pairs where possible; elements outside are zero. A mode with stride
+// 0 is read once and takes one register.
 template <class T, bool Pairs, class Src, class Crd, class Inside>
 CUTE_DEVICE
 auto
@@ -430,7 +433,7 @@ read_part(bool is_read, bool in_pairs, Src const& src, Crd const& crd, Inside co
 {
   auto const distinct = filter_zeros(src.stride(), src.shape());
   Tensor part = make_tensor<T>(make_layout(src.shape(), compact_major<LayoutLeft>(distinct)));  // (CPY,AT_ONCE)
-  Tensor at = filter_zeros(crd, src.stride());                                                 // (CPY,AT_ONCE) without what is the same
+  Tensor at = filter_zeros(crd, src.stride());                                                 // (CPY,AT_ONCE) without modes of stride 0
   auto const copy_inside = [&](auto const& from, auto&& to) {
     CUTE_UNROLL
     for (int i = 0; i < size(to); ++i) {
@@ -453,7 +456,7 @@ read_part(bool is_read, bool in_pairs, Src const& src, Crd const& crd, Inside co
   return part;
 }
 
-// What a thread has of a part of a matrix that lies as D does, for so many copies from one on.
+// A thread's elements of a slice of a matrix with D's shape: AtOnce copies, starting at copy `from`.
 template <bool TmaStore, int AtOnce, class Matrix, class Crd>
 CUTE_DEVICE
 auto
@@ -497,16 +500,16 @@ read_aux0(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const&
     part_of<TmaStore, AtOnce>(cD, crd_D, part, from), [&](auto const& crd) { return get<1>(crd) < params.n; });  // (CPY,AT_ONCE)
 }
 
-// What goes with a tile is read while its k-tiles are computed on, and waits in registers: so many words of each part.
+// The epilogue inputs of a tile are prefetched into registers during its mainloop.
 using PartX = decltype(read_c<true, copies>(declval<gemm_f16_ntt_batched_128x128x64_sm90a_params const&>(), make_coord(0, 0, 0), 0, 0));
 using PartAux0 = decltype(read_aux0<true, copies>(declval<gemm_f16_ntt_batched_128x128x64_sm90a_params const&>(), make_coord(0, 0, 0), 0, 0));
 
-// Words of what a thread has of a part.
+// Words that a thread's elements of one slice fill.
 template <class Part>
 constexpr int words_of = ceil_div(int(sizeof(typename Part::value_type)) * cosize_v<typename Part::layout_type>, int(sizeof(uint32_t)));
 static_assert(words_of<PartX> + words_of<PartAux0> == 32, "registers of a thread for a part");
 
-// What waits is words to all who see it, so that nvcc keeps it in registers: it is copied to and from an array that is both.
+// Prefetched elements are held as words, so that nvcc keeps them in registers. The union converts between the two.
 template <class Part>
 union Waiting {
   uint32_t words[words_of<Part>];
@@ -547,7 +550,7 @@ take_back(Words const& words, int first)
   return part;
 }
 
-// Reads what goes with a part.
+// Prefetches the epilogue inputs of one slice.
 template <class Crd, class Words>
 CUTE_DEVICE
 void
@@ -557,7 +560,7 @@ read_ahead(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const
   leave(read_aux0<true, copies>(params, crd_D, part, 0), words, 0 + words_of<PartX>);
 }
 
-// Of so many copies those from one on.
+// AtOnce copies of a slice, starting at copy `from`.
 template <int AtOnce, class Part>
 CUTE_DEVICE
 auto
@@ -566,8 +569,8 @@ some_of(Part const& part, int from)
   return logical_divide(part, make_tile(_, Int<AtOnce>{}))(_, make_coord(_, from / AtOnce));   // (CPY,AT_ONCE)
 }
 
-// Makes elements of D of a tile's accumulators, a part after the other: `take` is given those of
-// a copy at a time, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
+// Computes a tile of D from its accumulators, slice by slice.
+// `begin` runs before a slice, `take` receives each copy's elements of D, `end` runs after the slice.
 template <bool TmaStore, class Crd, class TCrC, class TRrW, class Begin, class Take, class End>
 CUTE_DEVICE
 void
@@ -575,7 +578,7 @@ round_tile(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const
 {
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{params.alpha, params.beta};
-  // Read and computed at a time is what there are registers for beside the accumulators.
+  // Read and compute only as many elements at a time as fit into registers beside the accumulators.
   constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 136 ? 2 : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
   constexpr bool apart = !TmaStore;
@@ -587,20 +590,20 @@ round_tile(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const
       if constexpr (TmaStore) {
         return take_back<PartX>(tRrW(_,part), 0);
       } else {
-        return _0{};  // each copy is read by itself
+        return _0{};  // each copy reads its own elements
       }
     }();                                                                                       // (CPY,CPY_PART)
     auto const part_aux0 = [&] {
       if constexpr (TmaStore) {
         return take_back<PartAux0>(tRrW(_,part), 0 + words_of<PartX>);
       } else {
-        return _0{};  // each copy is read by itself
+        return _0{};  // each copy reads its own elements
       }
     }();                                                                                       // (CPY,CPY_PART)
     CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
       if (apart && params.m < -(part * copies + i)) {
-        continue;  // never, which even ptxas can't tell: else it reads for several copies at a time
+        continue;  // never taken, but ptxas cannot know that, so it does not hoist the reads of later copies
       }
       auto const tRrX = [&] {
         if constexpr (TmaStore) {
@@ -621,8 +624,8 @@ round_tile(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const
       for (int j = 0; j < at_once; ++j) {
         CUTE_UNROLL
         for (int v = 0; v < size<0>(tRrD); ++v) {
-          // A branch that is always taken: a few elements are computed after others, with the registers of few. Where they lie apart, not
-          // even ptxas can tell.
+          // This branch is always taken. It keeps the compiler from computing more than a few elements at once, which saves registers.
+          // With `apart` not even ptxas can remove it.
           int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
           if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
             float const a = tRrC(make_coord(v, first + i + j), m, _0{});
@@ -642,7 +645,8 @@ round_tile(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const
   }
 }
 
-// Stores parts of D by way of shared memory: one is written while another is stored, or all of them are where there are as many buffers.
+// Stores slices of D through shared memory. One slice is written while another is stored.
+// With a buffer for each slice, all are stored together.
 template <bool TmaStore, class SD>
 struct Store {
   gemm_f16_ntt_batched_128x128x64_sm90a_params const& params;
@@ -652,7 +656,7 @@ struct Store {
   static constexpr int buffers = decltype(size<2>(SD{}))::value;
   static constexpr bool whole  = parts <= buffers;
 
-  // Those who store a part together wait for each other: a warpgroup, or all that compute the tile.
+  // Barrier of the threads that store a slice together: a warpgroup, or all threads of the tile.
   CUTE_DEVICE
   static void
   sync()
@@ -661,7 +665,7 @@ struct Store {
     cutlass::arch::NamedBarrier::sync(together, together == consumers ? 0 : threadIdx.x / together);
   }
 
-  // Where a thread writes what it has of a part.
+  // Where a thread writes its elements of a slice.
   CUTE_DEVICE
   auto
   staged(int thread) const
@@ -671,7 +675,7 @@ struct Store {
     return make_tensor(tDsD.data(), append(tDsD.layout(), layout<2>(sD)));                    // (CPY,CPY_PART,BUFFERS)
   }
 
-  // Waits until the buffer of a part of the tile has been read, or all of them ahead of the first.
+  // Waits until the slice's buffer has been read; with a buffer for each slice, waits for all of them before the first slice.
   CUTE_DEVICE
   void
   acquire(int part)
@@ -687,7 +691,7 @@ struct Store {
     }
   }
 
-  // Stores the part of a tile that all of them have written, or all parts behind the last.
+  // Stores the slice that all threads have written; with a buffer for each slice, stores all of them after the last.
   template <class Crd>
   CUTE_DEVICE
   void
@@ -715,7 +719,7 @@ struct Store {
     buffer = buffer + 1 == buffers ? 0 : buffer + 1;
   }
 
-  // Each warpgroup its own rows.
+  // Each warpgroup stores its own rows.
   template <class Crd>
   CUTE_DEVICE
   void
@@ -729,7 +733,7 @@ struct Store {
     Tensor tDsD = get<1>(parts);                                                               // (TMA,BUFFERS)
     if (threadIdx.x % 128 == 0) {
       auto const at = tDgD(_0{},get<0>(crd),get<1>(crd),get<2>(crd));
-      // CuTe's copy of this has no hint for L2.
+      // PTX, because CuTe's TMA store has no L2 hint.
       auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
       auto const store = [&](CUtensorMap const& map, int from) {
         asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3, %5}], [%1], %4;"
@@ -741,7 +745,7 @@ struct Store {
     }
   }
 
-  // Element by element, so that D may lie anywhere.
+  // Stores element by element, so D may have any alignment.
   template <class Crd>
   CUTE_DEVICE
   void
@@ -756,13 +760,13 @@ struct Store {
     }
     auto const crd = take<0,2>(crd_part);
     auto const thr_copy = CopyD{}.get_slice(thread);
-    Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) of the part
+    Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) in the slice
     auto const residue = make_coord(params.m - get<0>(crd) * size<0>(PartD{}), params.n - get<1>(crd) * size<1>(PartD{}));
     auto const store = [&](auto const& matrix, int from) {
       Tensor sP = as_position_independent_swizzle_tensor(sD(_,_,from));                        // (PART_M,PART_N)
       Tensor tDsD = partition_S(CopyD{}, thread, sP);                                          // (CPY,CPY_M,CPY_N)
       Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
-      #pragma unroll 8  // beside the accumulators of the parts that follow
+      #pragma unroll 8  // bounds registers: accumulators of later slices are live
       for (int i = 0; i < size(tDsD); ++i) {
         if (elem_less(tDcD(i), residue)) {
           tDgD(i) = tDsD(i);
@@ -773,7 +777,8 @@ struct Store {
   }
 };
 
-// Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back, and there is time for something else.
+// Warpgroups multiply k-tiles as they arrive. While one k-tile is in flight in WGMMA, the stage of the one before is released.
+// Then `meanwhile` runs.
 template <bool TmaStore, class TCrA, class TCrB, class TCrC, class Meanwhile>
 CUTE_DEVICE
 void
@@ -784,12 +789,12 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
   if constexpr (may_be_none) {
     clear(tCrC);
     if (k_tiles == 0) {
-      return;  // ahead of what waits for WGMMA: else accumulators come from two places, and are moved before that (C7514)
+      return;  // before any wait for WGMMA: else two paths define the accumulators, and ptxas moves them before that wait (C7514)
     }
   } else {
     mma.accumulate_ = GMMA::ScaleOut::Zero;
   }
-  int read = 0;  // the stage that was computed on last
+  int read = 0;  // the stage of the k-tile before
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     barriers.full[pipe.stage].wait(pipe.phase);
@@ -828,11 +833,11 @@ consume(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
   Release const release(tiles);
   PipeState pipe;
   Store<TmaStore, SD> store{params, sD};
-  // While a tile's first k-tiles are computed on, what goes with it is read, a part beside each. It waits in registers.
+  // Each of a tile's first k-tiles overlaps with the prefetch of one slice of the epilogue inputs into registers.
   Tensor tRrW = make_tensor<uint32_t>(make_shape(Int<32>{}, Int<parts>{}));                    // (WORD,PARTS)
   constexpr int stores = 0;
-  int done = stores;  // parts of a tile that were stored, and of the next that were read
-  cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
+  int done = stores;  // slices stored, plus slices prefetched
+  cudaGridDependencySynchronize();  // PDL: the kernel before this one has finished
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd_D = tiles.crd();                                                            // (m,n,l)
     auto const read_next = [&] {
@@ -850,7 +855,7 @@ consume(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
     };
     multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, meanwhile);
     while (TmaStore && done < stores + parts) {
-      read_next();  // there were not k-tiles for all
+      read_next();  // slices that no k-tile was left for
     }
     done = 0;
     Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
@@ -861,7 +866,7 @@ consume(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
   }
   if constexpr (TmaStore) {
     if (threadIdx.x % 128 == 0) {
-      tma_store_wait<0>();  // shared memory outlives what reads it
+      tma_store_wait<0>();  // TMA must have read shared memory before the CTA exits
     }
   }
 }
@@ -879,7 +884,7 @@ product(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,BUFFERS)
   Scheduler const tiles(params);
 
-  cudaTriggerProgrammaticLaunchCompletion();  // the kernel after this one may begin where there is room
+  cudaTriggerProgrammaticLaunchCompletion();  // PDL: the kernel after this one may begin where there is room
   if (threadIdx.x == 0) {
     if (params.k > 0) {
       prefetch_tma_descriptor(&params.map_a);
@@ -892,7 +897,7 @@ product(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
     }
     cutlass::arch::fence_barrier_init();
   }
-  // The barriers are there for all.
+  // All threads see the initialised barriers.
   if constexpr (ctas > 1) {
     cluster_arrive_relaxed();
     cluster_wait();
@@ -912,7 +917,7 @@ product(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
   }
 }
 
-// A map describes D: its rows begin and end at multiples of 16 bytes, and K is not 0.
+// Stores D by TMA: its rows begin and end at multiples of 16 bytes, and K is not 0.
 CUTE_DEVICE
 void
 kernel(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
@@ -920,7 +925,7 @@ kernel(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
   product<true>(params);
 }
 
-// D lies anywhere, and K may be 0.
+// Stores D element by element: any alignment, and K may be 0.
 CUTE_DEVICE
 void
 direct(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
@@ -934,13 +939,13 @@ direct(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
 
 //
-// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+// Host side: launch(..), for C++ projects that compile this file with nvcc
 //
 
 namespace cutemplate {
 namespace gemm_f16_ntt_batched_128x128x64_sm90a {
 
-// What a launch is given.
+// The arguments of a launch.
 struct Arguments {
   void const* a;     // A, f16
   void const* b;     // B, f16
@@ -963,19 +968,19 @@ struct Arguments {
   float beta;        // run-time scalar of the epilogue
 };
 
-// What follows from it.
+// Parameters, grids and workspace that follow from the arguments.
 struct Launch {
   gemm_f16_ntt_batched_128x128x64_sm90a_params params;
-  dim3 pack_grid;  // CTAs: none where it has nothing to do
-  bool pack_overlaps;  // it begins while the kernel before it ends
-  dim3 kernel_grid;  // CTAs: none where it has nothing to do
-  bool kernel_overlaps;  // it begins while the kernel before it ends
-  dim3 direct_grid;  // CTAs: none where it has nothing to do
-  bool direct_overlaps;  // it begins while the kernel before it ends
+  dim3 pack_grid;  // CTAs: 0 if this entry is not needed
+  bool pack_overlaps;  // PDL: may begin before the previous kernel ends
+  dim3 kernel_grid;  // CTAs: 0 if this entry is not needed
+  bool kernel_overlaps;  // PDL: may begin before the previous kernel ends
+  dim3 direct_grid;  // CTAs: 0 if this entry is not needed
+  bool direct_overlaps;  // PDL: may begin before the previous kernel ends
   size_t workspace;  // bytes
 };
 
-// Encodes a tensor map by the driver's function, which the runtime finds: nothing has to be linked with the driver.
+// Encodes a tensor map. The runtime looks up the driver's function, so no program has to link with the driver.
 inline cudaError_t
 encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, int64_t address, cuuint64_t const* dims,
                   cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle)
@@ -990,7 +995,7 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
   if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) {
     return error != cudaSuccess ? error : cudaErrorSymbolNotFound;
   }
-  // Where rows of the box are whole lines of L2, the next box's come along.
+  // If the box's rows are whole L2 lines, the load also promotes the neighbouring box's lines to L2.
   bool lines = swizzle == CU_TENSOR_MAP_SWIZZLE_128B && address % 128 == 0;
   for (cuuint32_t mode = 0; mode + 1 < rank; ++mode) {
     lines = lines && strides[mode] % 128 == 0;
@@ -1004,7 +1009,7 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
   return encoded == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-// cudaErrorInvalidValue where the kernel cannot count that far.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
 prepare(Arguments const& args, void* workspace, Launch& launch)
 {
@@ -1132,7 +1137,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.workspace = end_b * 2;
   launch.params.workspace = workspace;
   if (launch.workspace > 0 && workspace == nullptr) {
-    return cudaSuccess;  // maps of it are made where it is there
+    return cudaSuccess;  // without a workspace there is no address to encode a tensor map for
   }
   int64_t const begin = int64_t(reinterpret_cast<uintptr_t>(workspace));
   if (multiplies) {
@@ -1189,7 +1194,7 @@ direct_entry(__grid_constant__ Params const params)
   direct(params);
 }
 
-// Asks for the shared memory that a kernel needs, and launches it.
+// Allows the kernel its dynamic shared memory, and launches it.
 template <class Params>
 cudaError_t
 launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, bool overlaps, Params const& params, cudaStream_t stream)
@@ -1206,7 +1211,7 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
   }
   void* arguments[] = {const_cast<Params*>(&params)};
   cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;  // it may begin while the kernel before it ends
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;  // PDL: may begin before the previous kernel ends
   attribute.val.programmaticStreamSerializationAllowed = overlaps;
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
@@ -1218,7 +1223,7 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
   return cudaLaunchKernelExC(&config, function, arguments);
 }
 
-// Whether the text runs on the current device.
+// Whether the kernel was compiled for the current device.
 inline cudaError_t
 check_device()
 {
@@ -1236,7 +1241,7 @@ check_device()
   return error != cudaSuccess || capability == 90 ? error : cudaErrorNoKernelImageForDevice;
 }
 
-// Bytes that a launch needs besides its tensors; 0 where it is refused.
+// Bytes of workspace that a launch needs; 0 if the launch is refused.
 inline size_t
 get_workspace_size(Arguments const& args)
 {
@@ -1244,8 +1249,8 @@ get_workspace_size(Arguments const& args)
   return prepare(args, nullptr, launch) == cudaSuccess ? launch.workspace : 0;
 }
 
-// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
-// cudaErrorInvalidValue where the kernel cannot count that far, or there is no workspace, aligned to 256 bytes.
+// Launches on the current device. Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range, or if the workspace is missing. Align it to 256 bytes.
 inline cudaError_t
 launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
 {

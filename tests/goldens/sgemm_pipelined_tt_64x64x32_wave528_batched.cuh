@@ -14,8 +14,8 @@ namespace sgemm_pipelined_tt_64x64x32_wave528_batched {
 
 using namespace cute;
 
-// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
-// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see -ftz=true
+// or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies -prec-div=false.
 extern "C" __device__ int __nvvm_reflect(char const*);
 extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
 CUTE_DEVICE void assert_ieee() {
@@ -84,7 +84,7 @@ static_assert(CopyB::TiledLayout_TV{}(0, 4 - 1) == 4 - 1, "vectors of B lie alon
 static_assert(size<2>(SmemA{}) >= 2 && size<2>(SmemA{}) == size<2>(SmemB{}), "one stage is written while another is read");
 static_assert(size<1>(TileA{}) % 2 == 0, "columns are in two sets of registers by turns, from tile to tile");
 
-// Copies a vector of which the first `inside` elements lie in the matrix, with zeros in place of the others.
+// Copies the first `inside` elements of a vector, and zeros for the others, which lie outside of the matrix.
 template <class Copy, class Src, class Dst>
 CUTE_DEVICE
 void
@@ -107,7 +107,7 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
   assert_ieee();
 
   //
-  // The tile of this CTA: the first are whole, of the others the first parts along K follow, then their second parts, ..
+  // The tile of this CTA: first the whole tiles, then the first shares of all tiles split along K, then their second shares, ..
   //
 
   int const rest = int(blockIdx.x) - params.whole;
@@ -130,7 +130,7 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
                           make_stride(params.ldd, _1{}, params.batch_d))(_,_,l);  // (M,N)
 
   //
-  // Tiles of this CTA, in global and in shared memory. A and B are shifted along K: the residue is at the first k-tile.
+  // Tiles of this CTA, in global and in shared memory. A and B are shifted along K, so that the first k-tile holds the residue.
   //
 
   int const residue_k = params.k - size<1>(TileA{}) * ceil_div(params.k, size<1>(TileA{}));  // in (-BK,0]
@@ -148,7 +148,7 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
   Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});  // (BN,BK,STAGES)
 
   //
-  // Partition: what this thread copies, and what it computes
+  // Partition: this thread's share of the copies and of the products
   //
 
   CopyA const copy_a;
@@ -174,7 +174,7 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
   int const k_tile_end = is_cut ? cute::min(k_tile_begin + params.k_part, int(size<2>(gA))) : int(size<2>(gA));
 
   //
-  // Main loop: columns of sA and sB are in registers one k ahead, tiles in shared memory 1 ahead
+  // Mainloop: registers hold the columns of sA and sB one k ahead, shared memory holds tiles 1 ahead
   //
 
   auto const next = [](int stage) { return stage + 1 == size<2>(SmemA{}) ? 0 : stage + 1; };
@@ -190,7 +190,7 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
     int read = 0;
     int write = size<2>(SmemA{}) - 1;
     cp_async_wait<size<2>(SmemA{}) - 2>();
-    __syncthreads();  // the first tiles of all threads are there
+    __syncthreads();  // all threads' copies of the first tiles have arrived
     copy(LoadB{}, tCsB(_,_,0,read), tCrB(_,_,0));
     copy(LoadA{}, tCsA(_,_,0,read), tCrA(_,_,0));
 
@@ -203,8 +203,8 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
           cp_async_fence();
           write = next(write);
           cp_async_wait<size<2>(SmemA{}) - 2>();
-          __syncthreads();  // the next tiles of all threads are there, and this one was read by all
-          read = k_tile + 1 < k_tile_end ? next(read) : read;  // past the last tile there is none to read
+          __syncthreads();  // all copies of the next tiles have arrived, and all threads have read this one
+          read = k_tile + 1 < k_tile_end ? next(read) : read;  // after the last tile there is nothing to read
         }
         copy(LoadB{}, tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
         load(k_tile + size<2>(SmemA{}) - 1, k, write);
@@ -215,7 +215,7 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
     cp_async_wait<0>();
   };
 
-  // The copies of a tile are spread over the first half of its k, to issue between products: those of one k.
+  // Spreads a tile's copies over the first half of its k, to issue them between products. This issues the copies of one k.
   auto const spread = [](auto copies, int k, auto const& copy_one) {
     constexpr int each = ceil_div(decltype(copies)::value, int(size<1>(TileA{})) / 2);
     CUTE_UNROLL
@@ -225,7 +225,7 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
   };
 
   if (k_tile_begin < k_tile_end) {
-    // Predicates along M and N, the same for all k-tiles: how many elements of a vector lie in the matrix
+    // Predicates along M and N, the same for all k-tiles: elements of each vector that lie in the matrix
     Tensor tAcA = thr_copy_a.partition_S(make_identity_tensor(TileA{}))(_0{},_,_);  // (CPY_M,CPY_K) -> (m,k)
     Tensor tApA = make_tensor<int>(make_shape(size<0>(tAcA), size<1>(tAcA)), Stride<_1,_0>{});  // (CPY_M,CPY_K)
     CUTE_UNROLL
@@ -239,7 +239,7 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
       tBpB(n, 0) = params.n - tile_n * size<0>(TileB{}) - get<0>(tBcB(n, 0));
     }
 
-    // The first k-tile, where a predicate along K accounts for the residue
+    // The first k-tile holds K's residue, so it also needs a predicate along K
     int const begin_k = k_tile_begin == 0 ? -residue_k : 0;
     CUTE_UNROLL
     for (int i = 0; i < size<1>(tAsA); ++i) {
@@ -251,8 +251,8 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
     }
     cp_async_fence();
 
-    // One loop for all CTAs, for two are slow to fetch: whole tiles only, or predicates. Past the last k-tile that one comes
-    // again, for a branch would part copies and products: it must have no residue.
+    // A CTA runs one of two loops, for whole tiles or with predicates; switching between them would stall instruction fetch. The loop
+    // for whole tiles copies the last k-tile again instead of branching, so that k-tile must have no residue.
     if (params.m % size<0>(TileD{}) == 0 && params.n % size<1>(TileD{}) == 0 && (residue_k == 0 || k_tile_end > 1) && params.aligned_b) {
       main_loop([&](int k_tile, int k, int stage) {
         int const k_tile_in = cute::min(k_tile, k_tile_end - 1);
@@ -272,7 +272,7 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
   }
 
   if (is_cut) {
-    // The sums of this part, for `reduce`
+    // Partial sums, for `reduce`
     Tensor mW = make_tensor(make_gmem_ptr(static_cast<float*>(params.workspace)), make_shape(Int<64>{}, Int<64>{}, make_shape(params.cut, params.parts)),
                           make_stride(Int<64>{}, _1{}, make_stride(int64_t(4096), int64_t(4096) * params.cut)));  // (BM,BN,(CUT,PARTS))
     Tensor gW = mW(_,_,rest);  // (BM,BN)
@@ -288,7 +288,7 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
   }
 
   //
-  // Epilogue: vectors along N where they are whole and aligned; a row is read before it is written, which may be the same memory
+  // Epilogue: vectors along N where they are whole and aligned. A row's inputs are read before it is written: they may alias D
   //
 
   Tensor tCcD = thr_mma.partition_C(cD)(_0{},_,_);                      // (MMA_M,MMA_N) -> (m,n)
@@ -333,7 +333,7 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
   }
 }
 
-// D = op(the sum of all parts, in order, C, ..) for the tiles that are cut.
+// D = op(all partial sums added in the order of K, C, ..) for the tiles that are split along K.
 // Launch: 256 threads, (ceil_div(BM*BN,256), cut) blocks.
 CUTE_DEVICE
 void
@@ -374,13 +374,13 @@ reduce(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
 
 //
-// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+// Host side: launch(..), for C++ projects that compile this file with nvcc
 //
 
 namespace cutemplate {
 namespace sgemm_pipelined_tt_64x64x32_wave528_batched {
 
-// What a launch is given.
+// The arguments of a launch.
 struct Arguments {
   void const* a;    // A, f32
   void const* b;    // B, f32
@@ -402,15 +402,15 @@ struct Arguments {
   float beta;       // run-time scalar of the epilogue
 };
 
-// What follows from it.
+// Parameters, grids and workspace that follow from the arguments.
 struct Launch {
   sgemm_pipelined_tt_64x64x32_wave528_batched_params params;
-  dim3 kernel_grid;  // CTAs: none where it has nothing to do
-  dim3 reduce_grid;  // CTAs: none where it has nothing to do
+  dim3 kernel_grid;  // CTAs: 0 if this entry is not needed
+  dim3 reduce_grid;  // CTAs: 0 if this entry is not needed
   size_t workspace;  // bytes
 };
 
-// cudaErrorInvalidValue where the kernel cannot count that far.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
 prepare(Arguments const& args, void* workspace, Launch& launch)
 {
@@ -513,7 +513,7 @@ reduce_entry(__grid_constant__ Params const params)
   reduce(params);
 }
 
-// Asks for the shared memory that a kernel needs, and launches it.
+// Allows the kernel its dynamic shared memory, and launches it.
 template <class Params>
 cudaError_t
 launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
@@ -532,7 +532,7 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
   return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
 }
 
-// Whether the text runs on the current device.
+// Whether the kernel was compiled for the current device.
 inline cudaError_t
 check_device()
 {
@@ -550,7 +550,7 @@ check_device()
   return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
 }
 
-// Bytes that a launch needs besides its tensors; 0 where it is refused.
+// Bytes of workspace that a launch needs; 0 if the launch is refused.
 inline size_t
 get_workspace_size(Arguments const& args)
 {
@@ -558,8 +558,8 @@ get_workspace_size(Arguments const& args)
   return prepare(args, nullptr, launch) == cudaSuccess ? launch.workspace : 0;
 }
 
-// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
-// cudaErrorInvalidValue where the kernel cannot count that far, or there is no workspace, aligned to 256 bytes.
+// Launches on the current device. Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range, or if the workspace is missing. Align it to 256 bytes.
 inline cudaError_t
 launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
 {

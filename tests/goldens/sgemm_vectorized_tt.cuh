@@ -14,8 +14,8 @@ namespace sgemm_vectorized_tt {
 
 using namespace cute;
 
-// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
-// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see -ftz=true
+// or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies -prec-div=false.
 extern "C" __device__ int __nvvm_reflect(char const*);
 extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
 CUTE_DEVICE void assert_ieee() {
@@ -34,7 +34,7 @@ struct Op {
   CUTE_DEVICE float operator()(float a, float b) const { return __fmul_rn(alpha, a) + __fmul_rn(beta, b); }
 };
 
-// Copies the elements whose coordinates lie inside `shape`, and zeros in place of the others.
+// Copies the elements whose coordinates lie inside `shape`; the others become zeros.
 template <class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void
@@ -126,7 +126,7 @@ kernel(sgemm_vectorized_tt_params const& params)
   Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BN,BK)
 
   //
-  // Partition: what this thread copies, through registers, and what it computes
+  // Partition: this thread's share of the copies, through registers, and of the products
   //
 
   auto const thr_copy_a = CopyA{}.get_slice(threadIdx.x);
@@ -176,7 +176,7 @@ kernel(sgemm_vectorized_tt_params const& params)
     }
   };
 
-  // A tile is whole where its last element lies inside; where the last ones are, all are.
+  // A tile is whole if its last element lies inside of the matrix. If the last tile along K is whole, all are.
   auto const whole_A = [&](int k_tile) {
     return params.aligned_a && elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA));
   };
@@ -204,7 +204,7 @@ kernel(sgemm_vectorized_tt_params const& params)
   }
 
   //
-  // Epilogue: vectors along N where they are whole and aligned; a row is read before it is written, which may be the same memory
+  // Epilogue: vectors along N where they are whole and aligned. A row's inputs are read before it is written: they may alias D
   //
 
   Tensor tCcD = thr_mma.partition_C(cD)(_0{},_,_);                      // (MMA_M,MMA_N) -> (m,n)
@@ -255,13 +255,13 @@ kernel(sgemm_vectorized_tt_params const& params)
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
 
 //
-// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+// Host side: launch(..), for C++ projects that compile this file with nvcc
 //
 
 namespace cutemplate {
 namespace sgemm_vectorized_tt {
 
-// What a launch is given.
+// The arguments of a launch.
 struct Arguments {
   void const* a;  // A, f32
   void const* b;  // B, f32
@@ -278,13 +278,13 @@ struct Arguments {
   float beta;     // run-time scalar of the epilogue
 };
 
-// What follows from it.
+// Parameters, grids and workspace that follow from the arguments.
 struct Launch {
   sgemm_vectorized_tt_params params;
-  dim3 kernel_grid;  // CTAs: none where it has nothing to do
+  dim3 kernel_grid;  // CTAs: 0 if this entry is not needed
 };
 
-// cudaErrorInvalidValue where the kernel cannot count that far.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
 prepare(Arguments const& args, Launch& launch)
 {
@@ -344,7 +344,7 @@ kernel_entry(__grid_constant__ Params const params)
   kernel(params);
 }
 
-// Asks for the shared memory that a kernel needs, and launches it.
+// Allows the kernel its dynamic shared memory, and launches it.
 template <class Params>
 cudaError_t
 launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
@@ -363,7 +363,7 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
   return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
 }
 
-// Whether the text runs on the current device.
+// Whether the kernel was compiled for the current device.
 inline cudaError_t
 check_device()
 {
@@ -381,8 +381,8 @@ check_device()
   return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
 }
 
-// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
-// cudaErrorInvalidValue where the kernel cannot count that far.
+// Launches on the current device. Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
 launch(Arguments const& args, cudaStream_t stream = nullptr)
 {

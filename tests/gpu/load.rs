@@ -253,12 +253,12 @@ fn damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver() {
         kernel `add`: its fatbin is not the one that was compiled
           found:    sha256 94b1ea82a7416d69f9a405477894c213c3ff45d607cf7c08068417713c0e4fce
           required: sha256 4995c14b0095b369c154f5831577374a8fc9a1781972dd346e52776584cb50f7, which the build script wrote down
-          because:  what is loaded runs on the GPU, whatever it is
+          because:  the GPU runs whatever is loaded
           help:     build it again
         kernel `add`: its fatbin is not the one that was compiled
           found:    sha256 4995c14b0095b369c154f5831577374a8fc9a1781972dd346e52776584cb50f7
           required: sha256 none, which the build script wrote down
-          because:  what is loaded runs on the GPU, whatever it is
+          because:  the GPU runs whatever is loaded
           help:     build it again
         kernel `add` is a stub: there is nothing that a GPU could run
           because:  nvcc not found, and fetching is not allowed

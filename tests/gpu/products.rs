@@ -73,7 +73,7 @@ fn what_is_right_is_timed_in_turn_with_cublas() {
           ratio 1.0000   0.00 TFLOP/s      25.00 us (quartiles 25.00, 25.00)  40 registers  first
           ratio 1.0000   0.00 TFLOP/s      25.00 us (quartiles 25.00, 25.00)  40 registers  second
           ratio 1.0000   0.00 TFLOP/s      25.00 us (quartiles 25.00, 25.00)  40 registers  third
-          3 right: every element of D is that of cuBLAS, but for the order of summation
+          3 right: every element of D equals cuBLAS's, up to the order of summation
           3 timings of each in turn, launched one by one, operands in L2 as far as they fit"#]]
     .assert_eq(&report);
 }

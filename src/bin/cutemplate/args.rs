@@ -74,9 +74,10 @@ pub(crate) enum Command {
     /// Each problem of a product gets the recipe that is chosen for it, which is printed. A setting in which the recipes to choose from
     /// differ, such as `tile`, takes the recipe as it is given.
     ///
-    /// Products are checked before they are timed: every element of D against cuBLAS's. Exit 1 if one is wrong. The baseline of f32 is
-    /// cuBLAS; that of 16-bit factors is the fastest algorithm that cuBLASLt's heuristics propose, with a workspace of 64 MiB, and with
-    /// the kernel's epilogue where cuBLASLt has it: relu or gelu_tanh of alpha * A @ B + beta * C + a bias along D's contiguous mode.
+    /// Every element of D is checked against cuBLAS's before products are timed. Exit 1 if one is wrong. The baseline
+    /// of f32 is cuBLAS. For 16-bit operands it is the fastest algorithm that cuBLASLt's heuristics propose, with a
+    /// workspace of 64 MiB. It includes the kernel's epilogue if cuBLASLt has it: relu or gelu_tanh of alpha * A @ B +
+    /// beta * C + a bias along D's contiguous mode.
     #[command(after_help = examples("bench") + BENCH)]
     Bench(BenchArgs),
     /// Measure several recipes of a matrix product on the same problems, against cuBLAS or cuBLASLt in the same run.
@@ -92,7 +93,7 @@ pub(crate) enum Command {
         cutemplate bundle kernels.bundle --recipes kernels.txt --arch sm_80 --arch sm_90a\n\n\
         A line of kernels.txt: vector_add elementwise_add dtype=f32; unroll=4")]
     Bundle(BundleArgs),
-    /// What is in a bundle, and whether it runs on this GPU and driver (exit 1 if a kernel does not).
+    /// Shows the contents of a bundle, and whether it runs on this GPU and driver (exit 1 if a kernel does not).
     #[command(
         after_help = "Examples:\n  cutemplate inspect kernels.bundle\n  cutemplate inspect kernels.bundle --on 8.6\n  \
         cutemplate inspect kernels.bundle --licences"
@@ -107,7 +108,7 @@ pub(crate) enum Command {
         cutemplate layout 'Sw<3,3,3> o 0 o ((8,4),8):((64,8),1)' --access --element-bytes 2\n  \
         cutemplate layout --jsonl < requests.jsonl")]
     Layout(LayoutArgs),
-    /// What compiled kernels take on disk; removes what is old or too much.
+    /// Shows the size of compiled kernels on disk; removes old ones, or those over a limit.
     #[command(
         subcommand,
         after_help = "Examples:\n  cutemplate cache size\n  \
@@ -124,8 +125,8 @@ pub(crate) enum Command {
         Exit 0: right; 1: findings; 2: malformed, or PTX that is not run here."
     )]
     Ptx(ptx_exec::cli::Command),
-    /// What was found (CUTLASS, CUDA, compiler, GPU), from where, and what is missing (exit 1 if building or running a kernel needs
-    /// it).
+    /// Shows which tools were found (CUTLASS, CUDA, compiler, GPU), where, and which are missing (exit 1 if building or
+    /// running a kernel needs them).
     Doctor,
 }
 
@@ -229,7 +230,7 @@ pub(crate) struct RunArgs {
     /// Seed of generated inputs.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// What generated inputs hold: integers (from -8 to 8), small (integers from -2 to 2), normal or specials.
+    /// Values of generated inputs: integers (from -8 to 8), small (integers from -2 to 2), normal or specials.
     #[arg(long, default_value = "normal")]
     pub(crate) fill: Fill,
     /// An input as a .npy file of any order and as many axes as the tensor has modes, or fewer; one for each, in order.

@@ -138,8 +138,8 @@ fn rungs(args: &BenchArgs, family: &Family) -> Result<Vec<Settings>, Failure> {
     }
 }
 
-/// The plans of a problem: of the recipe that the family chooses for it, or of that of the settings where they name one; with a
-/// ladder of every rung, and of the chosen recipe. `known` are the recipes that were chosen so far.
+/// The plans of a problem, for the recipe that the family chooses or that the settings name. With a ladder: the plans
+/// of every rung, and of the chosen recipe. `known` holds the recipes that were chosen so far.
 fn plans(
     args: &BenchArgs,
     family: &'static Family,

@@ -7,7 +7,7 @@ use cutemplate::launch::bench::{ProductReport, ProductRow};
 
 use crate::output::Failure;
 
-/// What is said of one kernel on one problem: `4096x4096x4096 kernel`, the kernel where there are several.
+/// The label of one kernel on one problem: `4096x4096x4096 kernel`, with the kernel only if there are several.
 fn label(report: &ProductReport, row: &ProductRow, what: &str) -> String {
     let [m, n, k, l] = report.problem;
     let batches = if l == 1 { String::new() } else { format!("x{l}") };

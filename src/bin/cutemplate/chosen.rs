@@ -9,8 +9,8 @@ use crate::args::Problem;
 use crate::output::{Failure, Output};
 use crate::product::extents;
 
-/// The settings of the recipe that is chosen for a problem. `None` where the family chooses none, and where a given setting is one
-/// in which its candidates differ, such as a tile: then the recipe is taken as it was given.
+/// The settings of the recipe that is chosen for a problem. `None` if the family chooses none, or if a given setting is
+/// one in which its candidates differ (a tile, for example): then the recipe is taken as given.
 pub(crate) fn settings(
     family: &'static Family,
     usual: &Plan,
@@ -59,7 +59,7 @@ mod tests {
             let best = product::Problem::of(&usual, [1024; 3]).expect("a product");
             let best = family.chosen(&best, &H200, &Settings::new()).expect("a choice").expect("a recipe");
             assert_eq!(of(""), Some(best.clone()), "{name}");
-            // What is computed is not how.
+            // The epilogue does not change the tile.
             let gelu = of("epilogue=gelu(a)").expect("a choice");
             assert_eq!(gelu.get("tile"), best.get("tile"), "{name}");
             let usual = family.complete(&Settings::new()).expect("complete");

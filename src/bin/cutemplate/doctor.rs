@@ -23,7 +23,7 @@ pub(crate) fn run(out: &Output) -> Result<ExitCode, Failure> {
             out.object(json!({ "gpu": { "name": gpu.name(), "compute_capability": [major, minor] } }));
         }
         Err(reason) => {
-            // No GPU is no fault: kernels run on the CPU, by the executor.
+            // A missing GPU is not a fault: the executor runs kernels on the CPU.
             out.text(format_args!("GPU: none; kernels run on the CPU executor\n{reason}"));
             out.object(json!({ "gpu": null, "because": reason.to_string() }));
         }

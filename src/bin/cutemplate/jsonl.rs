@@ -5,8 +5,8 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use cutemplate::algebra_tool::{MOST_LINE, answer_with};
 use cutemplate::atom;
 
-/// Answers every line of `input` on `output`, in order; what has come in is answered before more is waited for. Bytes that are not
-/// UTF-8, and lines that are too long, get an error for an answer as well. Returns the number of lines.
+/// Answers every line of `input` on `output`, in order. Lines that have come in are answered before it waits for more.
+/// Bytes that are not UTF-8, and lines that are too long, get an error as their answer. Returns the number of lines.
 ///
 /// # Errors
 /// Reading or writing fails.

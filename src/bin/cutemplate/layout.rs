@@ -90,7 +90,7 @@ fn no_picture(atom: &CopyAtom) -> Failure {
 fn access(value: &Value, args: &LayoutArgs, out: &Output) -> Result<(), Failure> {
     let Value::Layout(layout) = value else {
         return Err(Failure::message(format_args!(
-            "{value} is no access\n  required: a layout, (thread,value) to offset\n  help:     compose the tensor's layout with the \
+            "{value} is not an access\n  required: a layout, (thread,value) to offset\n  help:     compose the tensor's layout with the \
              thread-value layout: composition(TENSOR, get(make_layout_tv(..), 1))"
         )));
     };

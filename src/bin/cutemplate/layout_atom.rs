@@ -1,4 +1,4 @@
-//! `cutemplate layout NAME` for the name of an atom: its shape, its threads, who holds what.
+//! `cutemplate layout NAME` for the name of an atom: its shape, its threads, and which thread holds which element.
 
 use cutemplate::atom::{CopyAtom, MmaAtom, Operand};
 use cutemplate::layout::{Class, Layout, LayoutError};

@@ -26,7 +26,8 @@ pub(crate) fn extents(problem: &Problem) -> Result<[u64; 3], Failure> {
     }
 }
 
-/// What recipes are chosen for: the GPU as code of these targets sees it; without one the newest of them.
+/// The machine that recipes are chosen for: the GPU as code of these targets sees it; without a GPU, the newest
+/// target's.
 pub(crate) fn machine(gpu: Option<&Gpu>, targets: &Targets) -> Machine {
     let newest = || targets.archs().iter().max().copied();
     let arch = gpu.map_or_else(newest, |gpu| targets.arch_on(gpu.capability())).unwrap_or(H200.arch);
@@ -83,7 +84,8 @@ impl Measurement<'_> {
         if let Some(other) = plans.iter().find(|plan| !matches!(plan.computes(), Some(Computes::Product(_)))) {
             return Err(Failure::message(format_args!("`{}` computes no product of matrices", other.family())));
         }
-        // Of a plan with several texts the one that this device runs; where none fits, loading says what would.
+        // A plan with several texts is narrowed to the one that this device runs. If none fits, loading says what
+        // would.
         let here = |plan: Plan| plan.part_on(gpu.capability()).cloned().unwrap_or(plan);
         let plans: Vec<Plan> = plans.into_iter().map(here).collect();
         let compiler = Compiler::new(&Finder::from_env(), &mut Fetching::new(out)).map_err(Failure::message)?;

@@ -88,7 +88,7 @@ pub(crate) fn counting<T>(out: &Output, what: &str, total: u64, work: impl FnOnc
     result
 }
 
-/// A spinner beside work of unknown length, such as a compilation; a plain line where stderr is no terminal.
+/// A spinner for work of unknown length, such as a compilation; a plain line if stderr is not a terminal.
 pub(crate) fn while_working<T>(out: &Output, what: &str, work: impl FnOnce() -> T) -> T {
     if out.is_json() {
         return work();

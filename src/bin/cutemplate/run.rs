@@ -119,7 +119,7 @@ fn tell(verdict: &Verdict, name: &str, plan: &Plan, device: &Device, layout: Ten
     }));
 }
 
-/// What is run, and on what.
+/// The device, problem and scalars of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run<'a> {
     pub(crate) device: &'a Device,

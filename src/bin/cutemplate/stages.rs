@@ -20,11 +20,13 @@ pub(crate) fn draw_stages(path: &Path, name: &str, profile: &Profile) -> Result<
         Series { label: label.to_owned(), points }
     };
     let chart = Steps {
-        title: format!("{name}: what is under way in its first block or cluster"),
+        title: format!("{name}: work in flight in its first block or cluster"),
         time: "turns of warps".to_owned(),
         end: last.turn + 1,
         series: vec![series("stages being filled", |s| s.filling), series("wgmma products of a warp", |s| s.products)],
-        caption: vec!["Copies and products come as late as the rules allow: what waits for them ends them.".to_owned()],
+        caption: vec![
+            "Copies and products finish as late as the rules allow: when something waits for them.".to_owned(),
+        ],
     };
     let options = draw::Options { most_cells: draw::Options::LIMIT };
     let svg = draw::steps(&chart, &options).map_err(Failure::message)?;

@@ -22,7 +22,7 @@ fn of_file(path: &Path) -> Result<Vec<Settings>, Failure> {
     Ok(lines.map(|line| Settings::parse_lines(&line.replace(';', "\n"))).collect())
 }
 
-/// The recipes to try on a problem, with the given settings: those of the file, else those that the family chooses from.
+/// The recipes to try on a problem with the given settings: the file's, else the family's candidates.
 fn candidates(
     args: &TuneArgs,
     family: &Family,

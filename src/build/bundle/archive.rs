@@ -23,7 +23,7 @@ pub(super) const MAGIC: [u8; 16] = *b"cutemplate bundl";
 pub(super) const FORMAT: u32 = 2;
 const HEAD: usize = 56;
 
-/// The files of a bundle, each of which has the sha256 that the contents say.
+/// The files of a bundle. Each has the sha256 that the contents say.
 #[derive(Clone, Debug)]
 pub(super) struct Archive<'a> {
     pub(super) contents: Contents,
@@ -48,7 +48,7 @@ impl<'a> Archive<'a> {
         let (found, begin) = (bytes.len() as u64, &bytes[..bytes.len().min(MAGIC.len())]);
         if !MAGIC.starts_with(begin) || begin.is_empty() {
             let begin: String = begin.iter().flat_map(|b| b.escape_ascii()).map(char::from).collect();
-            return Err(BundleError::new(Kind::Foreign, "the file is no bundle of kernels")
+            return Err(BundleError::new(Kind::Foreign, "the file is not a bundle of kernels")
                 .found(format!("a file that begins with `{begin}`"))
                 .required(format!("`{}`", MAGIC.escape_ascii()))
                 .help("name a file that `cutemplate bundle` wrote"));
@@ -93,7 +93,7 @@ impl<'a> Archive<'a> {
                 return Err(BundleError::new(Kind::Hash, format!("{} of the bundle is not what it was", file.name))
                     .found(format!("sha256 {sha256}"))
                     .required(format!("sha256 {}", file.sha256))
-                    .because("what is loaded runs on the GPU, whatever it is"));
+                    .because("the GPU runs whatever is loaded"));
             }
             at = place.end;
             places.insert(file.name.clone(), place);

@@ -50,11 +50,11 @@ pub struct KernelRow {
     pub recipe: String,
     /// The recipe as settings in `key=value` lines.
     pub settings: String,
-    /// What was compiled: one text, or one for each group of architectures that has its own, oldest first.
+    /// The compiled texts: one, or one for each group of architectures with its own, oldest first.
     pub texts: Vec<TextRow>,
 }
 
-/// What was compiled of a text.
+/// A compiled text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextRow {
@@ -170,7 +170,7 @@ impl Contents {
             };
             if !is_word(&kernel.name) || names.contains(&&kernel.name) || kernel.texts.is_empty() {
                 let name = kernel.name.escape_default();
-                return Err(BundleError::new(Kind::Contents, format!("`{name}` is no kernel of a bundle"))
+                return Err(BundleError::new(Kind::Contents, format!("`{name}` is not a valid kernel name"))
                     .required("a name of its own, of lower-case letters, digits and `_`, and a text"));
             }
             names.push(&kernel.name);

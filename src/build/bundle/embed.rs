@@ -44,7 +44,7 @@ pub fn try_embed(path: impl AsRef<Path>, crate_name: &str) -> Result<(), BundleE
     put(&out, MODULES, modules.as_bytes())
 }
 
-/// Reads a bundle for a crate that is built: what is there then is what the crate holds.
+/// Reads a bundle while a crate is built. The crate then holds these bytes.
 pub(crate) fn open(path: &Path) -> Result<Bundle<'static>, BundleError> {
     let bytes = fs::read(path).map_err(|e| file_error(path, &e))?;
     Ok(Bundle::whole(super::Archive::read(bytes.into())?))

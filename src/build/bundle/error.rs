@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-/// What is wrong with a bundle.
+/// The kind of a bundle's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BundleErrorKind {
     /// It cannot be read or written.
     File,
-    /// It is no bundle.
+    /// It is not a bundle.
     Foreign,
     /// It is of a format that this version does not read.
     Format,
@@ -42,7 +42,7 @@ impl BundleErrorKind {
 pub struct BundleError {
     /// What kind of mistake.
     pub kind: BundleErrorKind,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub what: String,
     /// What is there.
     pub found: String,
@@ -54,7 +54,7 @@ pub struct BundleError {
     pub help: String,
 }
 
-/// What helps where a file is not what it was.
+/// The help for a file that has changed.
 pub(super) const COPY: &str = "copy the bundle again, or make it again with `cutemplate bundle`";
 
 impl BundleError {

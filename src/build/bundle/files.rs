@@ -32,7 +32,7 @@ pub fn write_if_changed(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // A temporary file is private; what is generated is not.
+        // A temporary file is private; generated files are not.
         file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
     }
     file.as_file().sync_all()?;

@@ -1,4 +1,4 @@
-//! What is known about a compiled kernel: by what it was compiled from what, and what became of it.
+//! The manifest of a compiled kernel: its inputs, the tools that compiled it, and the result.
 
 use std::fmt;
 

@@ -10,9 +10,9 @@
 //! cutemplate::bundle::embed("kernels.bundle");
 //! ```
 //!
-//! What is embedded is pinned: the crate's binary holds the kernels and their sha256. A file that is read at run time
-//! is as good as who wrote it. [`Bundle::read`] asks for a sha256 that was [pinned](crate::pinned) when the program was
-//! compiled; [`Bundle::read_unchecked`] takes any file, and is unsafe.
+//! An embedded bundle is pinned: the crate's binary holds the kernels and their sha256. A file that is read at run time
+//! is only as trustworthy as its author. [`Bundle::read`] requires a sha256 that was [pinned](crate::pinned) when the
+//! program was compiled. [`Bundle::read_unchecked`] takes any file, and is unsafe.
 
 mod archive;
 mod contents;
@@ -56,7 +56,7 @@ use crate::plan::Abi;
 #[derive(Clone, Debug)]
 pub struct Bundle<'a> {
     archive: Archive<'a>,
-    /// Of each text, in hexadecimal: its digest and the sha256 of its fatbin.
+    /// For each text, in hexadecimal: its digest and the sha256 of its fatbin.
     sums: Vec<Vec<[String; 2]>>,
 }
 
@@ -66,14 +66,14 @@ fn file_error(path: &Path, error: &std::io::Error) -> BundleError {
         .help("name a file that `cutemplate bundle` wrote")
 }
 
-/// What is known of a bundle; nothing of it can be loaded by that.
+/// The description of a bundle. It cannot load any kernel.
 #[derive(Clone, Debug)]
 pub struct Inspected {
     /// What it holds.
     pub contents: Contents,
     /// Its sha256.
     pub sha256: Digest,
-    /// Of each kernel, why this version of the crate does not launch it, if so.
+    /// For each kernel, the reason why this version of the crate does not launch it, if any.
     pub refused: Vec<Option<String>>,
     /// The text of each of [`Contents::licences`] that the bundle carries.
     pub licence_texts: Vec<Option<String>>,
@@ -82,7 +82,7 @@ pub struct Inspected {
 /// Looks into a bundle.
 ///
 /// # Errors
-/// The file cannot be read, or is no whole bundle of this version's format.
+/// The file cannot be read, or is not a whole bundle of this version's format.
 pub fn inspect(path: &Path) -> Result<Inspected, BundleError> {
     let bytes = fs::read(path).map_err(|e| file_error(path, &e))?;
     let archive = Archive::read(bytes.into())?;
@@ -104,7 +104,7 @@ impl Bundle<'static> {
     /// Reads a bundle that has this sha256. Whoever pins the sha256 vouches for its kernels.
     ///
     /// # Errors
-    /// It has another, cannot be read, or is no whole bundle of this version's format.
+    /// It has another, cannot be read, or is not a whole bundle of this version's format.
     pub fn read(path: &Path, sha256: Pinned) -> Result<Self, BundleError> {
         let bytes = fs::read(path).map_err(|e| file_error(path, &e))?;
         Self::of(bytes, sha256)
@@ -117,7 +117,7 @@ impl Bundle<'static> {
     /// write all memory that a context knows.
     ///
     /// # Errors
-    /// It cannot be read, or is no whole bundle of this version's format.
+    /// It cannot be read, or is not a whole bundle of this version's format.
     pub unsafe fn read_unchecked(path: &Path) -> Result<Self, BundleError> {
         let bytes = fs::read(path).map_err(|e| file_error(path, &e))?;
         // SAFETY: as for this function.
@@ -129,7 +129,7 @@ impl<'a> Bundle<'a> {
     /// The bundle of these bytes, which have this sha256. Whoever pins the sha256 vouches for its kernels.
     ///
     /// # Errors
-    /// They have another, or are no whole bundle of this version's format.
+    /// They have another, or are not a whole bundle of this version's format.
     pub fn of(bytes: impl Into<Cow<'a, [u8]>>, sha256: Pinned) -> Result<Self, BundleError> {
         let bytes = bytes.into();
         let (found, sha256) = (Digest::of(&bytes), sha256.digest());
@@ -137,7 +137,7 @@ impl<'a> Bundle<'a> {
             return Err(BundleError::new(BundleErrorKind::Hash, "the bundle is not the one that is asked for")
                 .found(format!("sha256 {found}"))
                 .required(format!("sha256 {sha256}"))
-                .because("what is loaded runs on the GPU, whatever it is"));
+                .because("the GPU runs whatever is loaded"));
         }
         Ok(Self::whole(Archive::read(bytes)?))
     }
@@ -148,7 +148,7 @@ impl<'a> Bundle<'a> {
     /// As for [`Bundle::read_unchecked`].
     ///
     /// # Errors
-    /// They are no whole bundle of this version's format.
+    /// They are not a whole bundle of this version's format.
     pub unsafe fn of_unchecked(bytes: impl Into<Cow<'a, [u8]>>) -> Result<Self, BundleError> {
         Ok(Self::whole(Archive::read(bytes.into())?))
     }
@@ -172,7 +172,7 @@ impl<'a> Bundle<'a> {
     /// A kernel, to be loaded on a GPU or an executor as one that a build script embeds.
     ///
     /// # Errors
-    /// It has none of that name.
+    /// No kernel has that name.
     pub fn kernel(&self, name: &str) -> Result<Artifact<'_>, BundleError> {
         let kernels = &self.contents().kernels;
         let found = kernels.iter().zip(&self.sums).find(|(kernel, _)| kernel.name == name);
@@ -188,8 +188,8 @@ impl<'a> Bundle<'a> {
             let code = Code::Fatbin { bytes: self.archive.file(&text.file(".fatbin"))?, sha256, ptx };
             texts.push(Text { abi: self.archive.text(&text.file(".abi.json"))?, digest, code });
         }
-        // SAFETY: who pinned the bundle's sha256, or read it unchecked, vouches for what it holds; each file of it has
-        // the sha256 that it says.
+        // SAFETY: whoever pinned the bundle's sha256, or read it unchecked, vouches for its contents. Each file
+        // has the sha256 that the contents say.
         Ok(unsafe { Artifact::new(Parts { family: &kernel.family, name: &kernel.name, texts: texts.into() }) })
     }
 }

@@ -38,7 +38,7 @@ fn line(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
 }
 
-/// A name, of which nothing is left that is none.
+/// The name without characters that are not allowed in one.
 fn word(text: &str) -> String {
     text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }
@@ -73,9 +73,9 @@ pub(crate) fn plan_module<'a>(root: &str, plan: &Plan, codes: &mut dyn Iterator<
     module(root, plan.name(), &parts.collect::<Vec<_>>())
 }
 
-/// The module of a kernel for a crate that calls cutemplate `root`: its recipe's type, what is needed to check and
-/// launch it, its arguments, and its parameter structs. It includes `<name>.abi.json`, and `<name>.fatbin` and
-/// `<name>.ptx` where there are any, from the folder that it is written to.
+/// The module of a kernel, for a crate that calls cutemplate `root`. It holds the recipe's type, the data to check and
+/// launch it, its arguments and its parameter structs. It includes `<name>.abi.json` from the folder that it is written
+/// to, and `<name>.fatbin` and `<name>.ptx` if they exist.
 pub(crate) fn module(root: &str, kernel: &str, parts: &[Part<'_>]) -> String {
     let (kernel, mut out) = (word(kernel), String::new());
     let Some(first) = parts.first() else { return out };

@@ -13,7 +13,7 @@ use crate::plan::Plan;
 /// How hard PTX is packed, of 10.
 const LEVEL: u8 = 9;
 
-/// What was made of a text.
+/// The compiled form of a text.
 pub(crate) struct Packed<'a> {
     pub(crate) manifest: &'a Manifest,
     pub(crate) fatbin: &'a [u8],
@@ -23,7 +23,7 @@ pub(crate) struct Packed<'a> {
 /// The file with CUTLASS's licence, which asks to be reproduced with what is compiled.
 const CUTLASS: &str = "CUTLASS_LICENSE.txt";
 
-/// The bytes of a bundle, and its sha256: of each kernel, what was made of each of its [parts](Plan::parts), and the text of
+/// A bundle's bytes, and its sha256. The bundle holds the compiled form of each [part](Plan::parts) of each kernel, and
 /// CUTLASS's licence. The same kernels give the same bytes.
 pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)], cutlass: &str) -> (Vec<u8>, Digest) {
     let mut files: Vec<(FileDigest, Vec<u8>)> = Vec::new();

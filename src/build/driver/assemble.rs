@@ -23,8 +23,9 @@ const LINES: [&str; 4] = ["-lineinfo", "--generate-line-info", "-G", "--device-d
 /// Arguments that ask for a fatbin, and for what ptxas has to say of it.
 pub(super) const FATBIN: [&str; 3] = ["--fatbin", "-Xptxas", "-v"];
 
-/// The targets that share PTX, that of their oldest: all of them since 8.0, before which CUDA's headers convert bf16 and compare halves
-/// in other instructions (`cuda_bf16.hpp`), but for 8-bit floats, which hardware converts since 8.9 (CUTLASS, `float8.h`).
+/// Groups of targets that share PTX, made for their oldest. All targets since 8.0 share it. Before, CUDA's headers
+/// convert bf16 and compare halves in other instructions (`cuda_bf16.hpp`). Texts with 8-bit floats split once more at
+/// 8.9, whose hardware converts them (CUTLASS, `float8.h`).
 pub(super) fn generations(unit: &Unit, targets: &Targets) -> Vec<Targets> {
     let has = |dtype: &DType| unit.header().text.contains(dtype.cxx());
     let narrow = [DType::E4m3, DType::E5m2].iter().any(has);
@@ -33,7 +34,8 @@ pub(super) fn generations(unit: &Unit, targets: &Targets) -> Vec<Targets> {
     own.filter_map(|archs| Targets::new(archs.iter().copied())).collect()
 }
 
-/// What asks nvcc for machine code for each target of a generation, and for the PTX where the fatbin holds this one's.
+/// The options that make nvcc emit machine code for each target of a generation, and PTX if the fatbin holds this
+/// generation's.
 pub(super) fn codes(targets: &Targets, generation: &Targets) -> Vec<String> {
     let compute = generation.virtual_arch().suffix();
     let sass = generation.archs().iter().map(|arch| format!("sm_{}", arch.suffix()));

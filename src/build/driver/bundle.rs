@@ -1,4 +1,4 @@
-//! A bundle in place of compiling, and one of what was compiled.
+//! Bundles in the driver: using one instead of compiling, and making one of compiled kernels.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ impl Config {
     /// Takes the kernels of this bundle where it is there, and compiles them where it is not: a crate that ships the
     /// file is built without nvcc, CUTLASS and network. A path begins at the crate's folder. Where the bundle is of
     /// other recipes than are asked for, the build fails; `CUTEMPLATE_BUNDLE=write cargo build` compiles them and
-    /// writes it, for who ships it.
+    /// writes it, to be shipped.
     ///
     /// # Examples
     /// ```no_run

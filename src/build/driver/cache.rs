@@ -1,4 +1,4 @@
-//! What lies in the user's cache directory, and how it is made smaller.
+//! The user's cache directory: its contents, and how to make it smaller.
 //!
 //! | folder | what | made again by | goes |
 //! |---|---|---|---|
@@ -67,7 +67,7 @@ impl fmt::Display for Kind {
 pub struct Entry {
     /// What it is.
     pub kind: Kind,
-    /// Of which kernel, where it is of one.
+    /// The kernel that it belongs to, if any.
     pub kernel: Option<String>,
     /// Its file or directory.
     pub path: PathBuf,
@@ -82,7 +82,7 @@ pub struct Entry {
 pub struct Limits {
     /// What nobody has used for so long.
     pub older_than: Option<Duration>,
-    /// What was not used for the longest time, until no more than this is left of kernels together.
+    /// Limit for all kernels together: the least recently used ones are removed first.
     pub max_size: Option<Bytes>,
 }
 
@@ -91,9 +91,9 @@ pub struct Limits {
 pub struct Pruned {
     /// What is gone.
     pub removed: Vec<Entry>,
-    /// What was to go and is in use, or may be.
+    /// Entries that should have been removed, but are in use or may be.
     pub in_use: Vec<Entry>,
-    /// What is left of kernels together.
+    /// Size of the kernels that are left.
     pub left: Bytes,
 }
 
@@ -151,7 +151,7 @@ impl Cache {
         &self.root
     }
 
-    /// Everything in it, what was not used for the longest time first. Locks are not among it, nor what goes meanwhile.
+    /// All entries, least recently used first, except locks and entries that disappear meanwhile.
     ///
     /// # Errors
     /// A directory that is there cannot be read.
@@ -223,7 +223,7 @@ fn kernel(entry: &Path) -> Option<String> {
     Some(files.filter(is_code).min()?.file_stem()?.to_string_lossy().into_owned())
 }
 
-/// Size of all files below; what goes meanwhile has none.
+/// Size of all files below. A file that disappears meanwhile counts as empty.
 fn size(path: &Path) -> Bytes {
     let Ok(meta) = path.symlink_metadata() else { return Bytes(0) };
     if !meta.is_dir() {

@@ -10,8 +10,8 @@ use crate::store::{Entry, Outcome};
 /// The manifest's file in an entry.
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// A compiled kernel. Only [`Compiler`](super::Compiler) makes one, so it vouches for its machine code: that is what nvcc made of
-/// the text, and its sha256 is the one that was written down when nvcc had returned.
+/// A compiled kernel. Only [`Compiler`](super::Compiler) makes one, so it vouches for its machine code: nvcc made it of
+/// the text, and its sha256 was recorded when nvcc returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiled {
     manifest: Manifest,

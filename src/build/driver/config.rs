@@ -24,9 +24,9 @@ type Planner = Box<dyn Fn(&Targets) -> Result<Plan, PlanError>>;
 
 /// What a build script generates and compiles.
 ///
-/// Where nvcc, CUTLASS or a C++ compiler is missing, the build fails and says what to do: a crate without its kernels is of no use
-/// to who runs it. Three things make *stubs* instead, whose types and text are there, and which say so when they are
-/// loaded: [`Config::optional`], and the variables `CUTEMPLATE_STUB=1` and `DOCS_RS`, with which nothing is looked for.
+/// If nvcc, CUTLASS or a C++ compiler is missing, the build fails and says what to do: a crate without its kernels is
+/// useless. Three settings make *stubs* instead: [`Config::optional`], and the variables `CUTEMPLATE_STUB=1` and
+/// `DOCS_RS`, which skip the search for tools. Stubs have types and text, and loading one gives an error.
 ///
 /// cargo runs the script again where a variable that it reads or a file that a kernel was made of changes, `PATH`, the compilers
 /// and every header that nvcc read among them. A tool that appears in a place of higher rank than the one in use is not waited

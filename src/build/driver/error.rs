@@ -23,7 +23,7 @@ pub enum Error {
     /// A part of the toolchain is missing or wrong.
     #[error("{0}")]
     Toolchain(#[from] cutlass_sys::Error),
-    /// A part of the toolchain is nowhere, and so there can be no kernels.
+    /// A part of the toolchain is missing, so no kernel can be compiled.
     #[error(
         "error[{}]: {}\n  found:    {}\n  required: {}\n  because:  the {} of this crate {} compiled when it is built: without, it \
          would fail where it runs\n  help:     {}\n            for `cargo check` and documentation CUTEMPLATE_STUB=1 builds without \
@@ -90,10 +90,10 @@ pub enum Error {
         /// What to do.
         help: &'static str,
     },
-    /// `CUTEMPLATE_CACHE_SIZE` is no size.
+    /// `CUTEMPLATE_CACHE_SIZE` is not a size.
     #[error(
-        "error[build]: CUTEMPLATE_CACHE_SIZE is no size\n  found:    `{found}`\n  required: bytes, or a number with K, M, G or T, \
-         for example 20G\n  because:  beyond it, what was not used for the longest time is removed from the cache"
+        "error[build]: CUTEMPLATE_CACHE_SIZE is not a size\n  found:    `{found}`\n  required: bytes, or a number with K, M, G or T, \
+         for example 20G\n  because:  above it, the least recently used kernels are removed from the cache"
     )]
     Size {
         /// What it is.
@@ -116,7 +116,7 @@ pub enum Error {
     },
     /// A line of a file of recipes is none.
     #[error(
-        "error[build]: {}:{line} is no recipe\n  found:    {found}\n  required: name, family and settings: vector_add elementwise_add \
+        "error[build]: {}:{line} is not a recipe\n  found:    {found}\n  required: name, family and settings: vector_add elementwise_add \
          dtype=f32; unroll=4\n  help:     `cutemplate list` has families and settings", path.display()
     )]
     RecipeLine {
@@ -207,7 +207,7 @@ impl std::error::Error for SpillError {}
 pub struct SerializedError {
     /// The kernel.
     pub kernel: String,
-    /// What ptxas says: its messages C75xx.
+    /// The messages C75xx of ptxas.
     pub told: Vec<String>,
 }
 

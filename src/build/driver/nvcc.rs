@@ -24,9 +24,9 @@ use cutlass_sys::{Env, Finder, Progress, Toolchain};
 pub(super) const VARIABLES: [&str; 6] =
     ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"];
 
-/// The variable that names what starts nvcc in its place where that reads CUDA C++, with nvcc's command as arguments:
-/// `sccache`. What comes out is the same, so it is no part of a key. Machine code is made of PTX without it: sccache
-/// 0.16 knows no such command.
+/// The variable that names a launcher for nvcc where it reads CUDA C++: `sccache`. The launcher gets nvcc's command as
+/// arguments. The output is the same, so it is not part of a key. Machine code is made of PTX without it: sccache 0.16
+/// does not know that command.
 const LAUNCHER: &str = "CUTEMPLATE_NVCC_LAUNCHER";
 
 /// Compiles kernels with nvcc, or takes them from the store.
@@ -103,8 +103,8 @@ impl Compiler {
         &self.toolchain
     }
 
-    /// The one command by which nvcc makes a fatbin with the same machine code of a kernel, in the folder that holds its files: for
-    /// who compiles elsewhere.
+    /// The one command by which nvcc makes a fatbin with the same machine code of a kernel, in the folder that holds
+    /// its files. Use it to compile elsewhere.
     #[must_use]
     pub fn command_line(&self, unit: &Unit, targets: &Targets) -> Vec<String> {
         let codes = generations(unit, targets).into_iter().flat_map(|own| codes(targets, &own));
@@ -268,7 +268,7 @@ impl Compiler {
     }
 }
 
-/// What was compiled, and how long that took from the question to the answer.
+/// A finished compilation, and the time from the request to the result.
 #[derive(Clone, Copy, Debug)]
 pub struct Done<'m> {
     /// The kernel.
@@ -288,10 +288,10 @@ impl fmt::Display for Done<'_> {
     }
 }
 
-/// Whom to tell what has been compiled.
+/// The callback that hears of finished compilations.
 type Tell = dyn Fn(&Done<'_>) + Send + Sync;
 
-/// Who is told.
+/// The callback, if there is one.
 #[derive(Clone, Default)]
 struct Told(Option<Arc<Tell>>);
 

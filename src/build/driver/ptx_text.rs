@@ -24,8 +24,9 @@ fn relative(path: &Path, roots: &[&Path]) -> String {
     name.to_string_lossy().replace('\\', "/")
 }
 
-/// Puts `id`, eight hexadecimal digits, in place of the eight that nvcc makes of the absolute path of `file` for names of what has
-/// no linkage: `_INTERNAL_3b8c26aa_6_add_cu_25c0958b`. They stand in symbols, and as bytes in the strings of the line tables.
+/// Replaces the eight hexadecimal digits that nvcc derives from the absolute path of `file` by `id`. nvcc puts them
+/// into the names of entities without linkage: `_INTERNAL_3b8c26aa_6_add_cu_25c0958b`. They occur in symbols, and as
+/// bytes in the strings of the line tables.
 pub(super) fn with_module_id(text: &str, file: &str, id: &str) -> String {
     let mangled: String = file.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let tail = format!("_{}_{mangled}_", mangled.len());

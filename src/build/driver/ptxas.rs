@@ -28,8 +28,8 @@ pub(super) fn resources(wanted: &str, report: &str) -> Vec<Resources> {
     all
 }
 
-/// What ptxas says where it makes tensor cores wait: messages C75xx, from `WGMMA` that it does not overlap to `setmaxnreg` that it
-/// ignores.
+/// ptxas's messages C75xx, which tell that tensor cores wait: from `WGMMA` that it does not overlap to `setmaxnreg`
+/// that it ignores.
 pub(super) fn serialized(report: &str) -> Vec<String> {
     let told = report.lines().filter_map(|line| Some(line[line.find("(C75")?..].trim().to_owned()));
     let mut all: Vec<String> = told.collect();

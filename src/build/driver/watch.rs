@@ -14,8 +14,8 @@ pub(super) const DOCS_RS: &str = "DOCS_RS";
 
 /// The inputs of a build: variables, and files.
 ///
-/// cargo takes a file that is not there for one that has changed, at every build. So what is missing is watched only where it is
-/// wanted; what is in use is there.
+/// cargo treats a missing file as changed, at every build. So a missing file is watched only where it is wanted; files
+/// in use exist.
 pub(super) struct Watch(BTreeSet<PathBuf>);
 
 impl Watch {
@@ -27,7 +27,7 @@ impl Watch {
         self.0.extend(files);
     }
 
-    /// What was found, and what makes it whole.
+    /// Watches the tools that were found, and the markers of complete downloads.
     pub(super) fn toolchain(&mut self, toolchain: &Toolchain) {
         let Toolchain { cutlass, nvcc, cxx } = toolchain;
         let found = [nvcc.path.clone(), cutlass.include.join("cutlass/version.h"), cxx.path.clone()];

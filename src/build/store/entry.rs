@@ -1,7 +1,8 @@
-//! An entry of the store: a directory with files, and a list of what they were when they were made, and of what they were made of.
+//! An entry of the store: a directory with files, and a list of their digests and of the inputs that they were made
+//! from.
 //!
-//! What is found is compared with the list before it is used: a program that was cut off by a full disk, or replaced, never runs.
-//! An entry that other users can write, or that belongs to one, is no better than none.
+//! An entry is compared with its list before it is used. So a program that a full disk cut off, or that was replaced,
+//! never runs. An entry that other users own or can write counts as missing.
 
 use std::fs;
 use std::io;
@@ -90,7 +91,7 @@ fn read(dir: &Path, name: &str) -> Result<Vec<u8>, String> {
     fs::read(&path).map_err(|e| format!("{name} cannot be read: {e}"))
 }
 
-/// What is not there is trusted: reading it fails.
+/// A missing path is trusted: reading it fails.
 pub(super) fn safe(path: &Path) -> Result<(), String> {
     let meta = path.symlink_metadata();
     meta.map_or(Ok(()), |meta| trusted(&meta)).map_err(|why| format!("{}: {why}", path.display()))

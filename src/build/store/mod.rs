@@ -69,8 +69,8 @@ enum Found<T> {
 
 /// Where an entry is made.
 pub(crate) struct Stage {
-    /// What lies here in the end is the entry. Its name depends on the key alone, since nvcc derives names of symbols from it: the
-    /// same key gives the same bytes.
+    /// The final path of the entry. Its name depends on the key alone, because nvcc derives names of symbols from it:
+    /// the same key gives the same bytes.
     pub(crate) dir: PathBuf,
     /// For what is not kept.
     pub(crate) scratch: tempfile::TempDir,
@@ -157,8 +157,8 @@ impl Store {
         }
     }
 
-    /// Waits for the right to make the entry of a key. A lock serves the keys that start with the same two digits, so that who holds
-    /// one must not ask for another; the system drops it when its holder ends.
+    /// Waits for the lock of a key's entry. Keys that start with the same two digits share a lock, so a holder must not
+    /// ask for another. The system drops the lock when its holder ends.
     fn lock(&self, key: &str) -> Result<Lock, StoreError> {
         let (file, path) = self.open_lock(key)?;
         file.lock().map_err(failed("lock", &path))?;
@@ -171,7 +171,8 @@ impl Store {
         Ok(file.try_lock().is_ok().then_some(Lock(file)))
     }
 
-    /// Waits until nobody else removes entries. Without it, each of several who do would leave what another has the lock of.
+    /// Waits until nobody else removes entries. Otherwise two evictors would skip the entries that the other has
+    /// locked.
     pub(crate) fn lock_removal(&self) -> Result<Lock, StoreError> {
         self.lock("removal")
     }

@@ -126,7 +126,7 @@ fn composition_steps(text: &mut Derivation, a: &[Value]) -> Result<(), LayoutErr
     match (left, &a[1]) {
         (AnyLayout::Plain(left), Value::Layout(AnyLayout::Plain(right))) => compose_steps(text, left, right),
         (AnyLayout::Composed(composed), Value::Layout(AnyLayout::Plain(right))) if composed.domain().is_ok() => {
-            text.line("what is applied last stays as it is; the layout that is applied first is composed");
+            text.line("the function that is applied last stays as it is; the layout that is applied first is composed");
             compose_steps(text, composed.domain()?, right)
         }
         (_, Value::Layout(_)) => {

@@ -1,6 +1,6 @@
 //! The law of each operation of the protocol, in words, for derivations.
 
-/// What the result of an operation satisfies; empty for a name that is no operation's.
+/// The law of an operation's result; empty for an unknown operation.
 pub(super) fn law(op: &str) -> &'static str {
     match op {
         "composition" => "R(c) = A(B(c)) for every coordinate c of B, and B's modes are R's",

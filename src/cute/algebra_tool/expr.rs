@@ -164,7 +164,7 @@ impl<'a> Evaluator<'a> {
             return Err(too_much(at, &format!("at most {MOST_STEPS} operations")));
         }
         let result = apply(name, &arguments)?;
-        // Every step is kept, for who asks how the result came about.
+        // Every step is kept, so that an explanation can show all of them.
         self.held += arguments.iter().chain([&result]).map(leaves).sum::<usize>();
         if self.held > MOST_HELD {
             return Err(too_much(at, "steps that hold fewer values together"));

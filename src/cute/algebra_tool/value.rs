@@ -1,4 +1,4 @@
-//! Values of the protocol and of expressions: what stands in an input, and what comes out.
+//! Values of the protocol and of expressions: inputs and results.
 
 use crate::layout::{AnyLayout, Class, IntTuple, Layout, LayoutError, Reader, Swizzle, Tiler};
 use std::fmt;

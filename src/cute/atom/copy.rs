@@ -1,13 +1,13 @@
-//! [`CopyAtom`]: one copy instruction and who reads and writes what of it.
+//! [`CopyAtom`]: one copy instruction, and which thread reads and writes which element.
 
 use super::mma::unknown;
 use crate::layout::{Class, Layout, LayoutError, recast_layout};
 
 /// One copy instruction for values of one width (CuTe's `Copy_Atom<Op, T>`).
 ///
-/// Three TV layouts map `(thread, value)` to an abstract offset: *src* is who reads it, *dst* who receives it, and *ref*
-/// (one of the two) is the one that a [`TiledCopy`](super::TiledCopy)'s TV layout is meant in. For an `ldmatrix`, src
-/// is the row that a thread gives the address of, dst the fragment that it gets: they differ, and that is the point.
+/// Three TV layouts map `(thread, value)` to an abstract offset. *src* says which thread reads, *dst* which thread
+/// receives. *ref*, one of the two, is the one in which a [`TiledCopy`](super::TiledCopy)'s TV layout is meant. For an
+/// `ldmatrix`, src is the row whose address a thread gives, and dst is the fragment that it gets: they differ.
 ///
 /// ```
 /// use cutemplate::atom::CopyAtom;

@@ -167,7 +167,7 @@ pub fn make_cotiled_copy(atom: &CopyAtom, atom_tv: &Layout, data: &Layout) -> Re
     let reached = composition(&unbounded(data.clone())?, &values(&in_data)).map_err(context)?;
     if coalesce(&reached)? != coalesce(&values(atom_tv))? {
         return Err(LayoutError::on("make_cotiled_copy", Class::Argument, &[("atom_tv", atom_tv), ("data", data)])
-            .found(format!("values at {}, of which the data has {reached}", values(atom_tv)))
+            .found(format!("values at {}; the data has {reached} of them", values(atom_tv)))
             .required("offsets that the data's layout has")
             .cute("refuses: The memory pointed to by AtomTVLayout does not exist in the DataLayout."));
     }

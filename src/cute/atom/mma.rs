@@ -1,4 +1,4 @@
-//! [`MmaAtom`]: one matrix multiply-accumulate instruction and who holds what of it.
+//! [`MmaAtom`]: one matrix multiply-accumulate instruction, and which thread holds which element.
 
 use std::fmt;
 
@@ -65,7 +65,7 @@ impl Operand {
     /// Every operand.
     pub const ALL: [Operand; 3] = [Operand::A, Operand::B, Operand::C];
 
-    /// Which of M, N, K (0, 1, 2) are the rows and the columns of the operand's tile.
+    /// The modes (0, 1, 2 for M, N, K) of the rows and of the columns of the operand's tile.
     #[must_use]
     pub fn modes(self) -> (usize, usize) {
         match self {

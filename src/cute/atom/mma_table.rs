@@ -23,7 +23,7 @@ pub(super) struct Family {
     pub(super) k: i64,
     /// The layout of A in registers; `None` where A is in shared memory.
     pub(super) registers_a: Option<&'static str>,
-    /// What follows the types in the name.
+    /// The end of the name, after the types.
     pub(super) suffix: &'static str,
     pub(super) source: (&'static str, &'static str),
 }

@@ -1,9 +1,9 @@
 //! MMA and copy atoms: which thread holds which value of an instruction's operands, as [`Layout`]s, and their tilings.
 //!
-//! An [`MmaAtom`] or [`CopyAtom`] is one PTX instruction. Its *TV layouts* map `(thread, value)` to an element: for an MMA
-//! to the column-major index in the M x K, N x K or M x N tile of the operand, for a copy to an abstract bit. A
-//! [`TiledMma`] and a [`TiledCopy`] lay such an atom out over more threads and values, as CuTe's classes of the same
-//! name do; every text here is what compiled CuTe prints for the same type.
+//! An [`MmaAtom`] or [`CopyAtom`] is one PTX instruction. Its *TV layouts* map `(thread, value)` to an element. For an
+//! MMA the element is the column-major index in the M x K, N x K or M x N tile of the operand, for a copy an abstract
+//! bit. A [`TiledMma`] and a [`TiledCopy`] lay such atoms out over more threads and values, as CuTe's classes of the
+//! same name do. Every text here is what compiled CuTe prints for the same type.
 //!
 //! ```
 //! use cutemplate::atom::{MmaAtom, Operand, TiledMma};

@@ -140,9 +140,9 @@ impl FromStr for CopyAtom {
 impl FromStr for TiledMma {
     type Err = LayoutError;
 
-    /// Reads an atom's name, then, after commas, an atom layout and permutations, each of which may be left out:
-    /// `SM80_16x8x16_F32F16F16F32_TN, (2,2,1):(1,2,4), [32,32,16]`. Or in words, without a type where there is only one
-    /// of that shape: `SM80_16x8x8_F16F16F16F16_TN 2x2 warps tile 32x32x16`.
+    /// Reads an atom's name, then an optional atom layout and optional permutations, separated by commas:
+    /// `SM80_16x8x16_F32F16F16F32_TN, (2,2,1):(1,2,4), [32,32,16]`. Or in words, without types if only one atom has
+    /// that shape: `SM80_16x8x8_F16F16F16F16_TN 2x2 warps tile 32x32x16`.
     fn from_str(text: &str) -> Result<TiledMma, LayoutError> {
         read_tiled_mma(text, None)
     }

@@ -9,9 +9,9 @@ use crate::layout::{
 
 /// A copy atom tiled by a TV layout over a tile (CuTe's `TiledCopy<Atom, LayoutCopy_TV, ShapeTiler_MN>`).
 ///
-/// The TV layout maps `(thread, value)` to the column-major index in the tile, and is meant in the atom's *reference*
-/// (see [`CopyAtom`]). [`TiledCopy::layout_s_tv`] and [`TiledCopy::layout_d_tv`] are the same map for who reads and for
-/// who receives.
+/// The TV layout maps `(thread, value)` to the column-major index in the tile, in the atom's *reference* (see
+/// [`CopyAtom`]). [`TiledCopy::layout_s_tv`] is the same map for the threads that read, [`TiledCopy::layout_d_tv`] for
+/// the threads that receive.
 ///
 /// Sources: `cute/atom/copy_atom.hpp`, `TiledCopy`, `ThrCopy`, `make_tiled_copy`.
 ///
@@ -103,7 +103,7 @@ impl TiledCopy {
         self.layout_tv.mode(0).map_or(1, |threads| threads.size())
     }
 
-    /// A layout tiled for who reads: `(M,N,...)` to `(Thr,(FrgV,FrgX),(RestM,RestN,...))` (CuTe's `tidfrg_S`).
+    /// A layout tiled for the threads that read: `(M,N,...)` to `(Thr,(FrgV,FrgX),(RestM,RestN,...))` (CuTe's `tidfrg_S`).
     ///
     /// *Law.* `result(t, (v, x), r) == layout(m, n)` for the element that thread `t` reads as value `v` of the atom `x`
     /// in tile `r`.
@@ -125,7 +125,7 @@ impl TiledCopy {
         self.tile_to_thrfrg(&zipped_divide(layout, &self.tiler)?, self.atom.src())
     }
 
-    /// A layout tiled for who receives (CuTe's `tidfrg_D`).
+    /// A layout tiled for the threads that receive (CuTe's `tidfrg_D`).
     ///
     /// *Law.* As for [`TiledCopy::tidfrg_s`], for the thread that receives the element.
     ///
@@ -160,7 +160,7 @@ impl TiledCopy {
         slice(&"((_,_),_)".parse()?, &all)
     }
 
-    /// `(thread, value)` to the column-major index in the tile, for who reads (CuTe's `get_layoutS_TV`).
+    /// `(thread, value)` to the column-major index in the tile, for the threads that read (CuTe's `get_layoutS_TV`).
     ///
     /// *Law.* `tile(result(t, v))` is the element that thread `t` reads as its value `v`.
     ///
@@ -180,7 +180,7 @@ impl TiledCopy {
         self.of_tile(self.atom.src())
     }
 
-    /// `(thread, value)` to the column-major index in the tile, for who receives (CuTe's `get_layoutD_TV`).
+    /// `(thread, value)` to the column-major index in the tile, for the threads that receive (CuTe's `get_layoutD_TV`).
     ///
     /// *Law.* `tile(result(t, v))` is the element that thread `t` receives as its value `v`.
     ///

@@ -131,7 +131,7 @@ impl TiledMma {
         self.vmnk.mode(mode + 1).map_or(1, |threads| threads.size())
     }
 
-    /// What is applied to a mode before the atom tiles it; for `_`, the atom's extent times the threads.
+    /// The tiler that is applied to a mode before the atom tiles it; for `_`, the atom's extent times the threads.
     fn permutation(&self, mode: usize) -> Result<Tiler, LayoutError> {
         match &self.permutations[mode] {
             Tiler::Shape(shape) if shape.is_leaf() && shape.has_underscore() => {

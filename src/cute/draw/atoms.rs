@@ -51,7 +51,7 @@ pub fn tiled_mma(mma: &TiledMma, options: &Options) -> Result<String, DrawError>
 /// The three grids of an MMA.
 struct Mma<'a> {
     title: String,
-    /// Of A, B and C, with rows and columns of their tiles.
+    /// Layouts of A, B and C, with rows and columns of their tiles.
     layouts: [Layout; 3],
     tiles: [(i64, i64); 3],
     /// Thread numbers, where the layouts have logical ones.
@@ -130,7 +130,8 @@ fn place_mma(sheet: &mut Sheet, [a, b, c]: [&Grid; 3]) {
     sheet.texts(heading, names.into());
 }
 
-/// A tiled copy: left who reads each element of the tile, right who receives it (CuTe's `print_latex(TiledCopy)`).
+/// A tiled copy: on the left which thread reads each element of the tile, on the right which thread receives it (CuTe's
+/// `print_latex(TiledCopy)`).
 ///
 /// # Errors
 /// A TV layout is refused, the tile is not of two modes, or there are more cells than the options allow.

@@ -4,7 +4,7 @@ use super::palette::{Colour, WHITE, pastel};
 use super::sheet::{Sheet, Style, text_width};
 use super::{DrawError, Options, allow};
 
-/// A bar: what was measured, and what a model says that it cannot exceed.
+/// A bar: a measurement, and the upper bound by a model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
     /// What it is.

@@ -16,7 +16,7 @@ use crate::layout::LayoutError;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum DrawError {
-    /// What is asked for is no picture of this kind, or too large a one.
+    /// This kind of picture cannot show the input, or would be too large.
     Refused {
         /// The kind of picture.
         picture: &'static str,

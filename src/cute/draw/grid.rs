@@ -40,7 +40,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// The coordinates of a shape in colexicographic order, with a border where a leaf of the nest begins anew: the
+    /// The coordinates of a shape in colexicographic order, with a border where a leaf of the nest starts again: the
     /// more leaves, the thicker. The size is known to be small.
     pub(super) fn of(prefix: &str, shape: &IntTuple) -> Axis {
         let extents = shape.ints().unwrap_or_default();

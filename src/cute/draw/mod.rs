@@ -1,8 +1,8 @@
 //! Pictures of layouts, as SVG text.
 //!
-//! The conventions are CuTe's: rows are mode 0 and run downwards, columns are mode 1; a layout's cells are grey by
-//! `index % 8`, a TV layout's are pastel by `thread % 8` and say `T5` and `V3`, an MMA has C at the origin with A to its
-//! left and B above, a copy has its source left and its destination right. Thicker lines are the borders of the nested
+//! The conventions are CuTe's. Rows are mode 0 and run downwards, columns are mode 1. A layout's cells are grey by
+//! `index % 8`; a TV layout's are pastel by `thread % 8` and say `T5` and `V3`. An MMA has C at the origin, A to its
+//! left and B above. A copy has its source left and its destination right. Thicker lines are the borders of the nested
 //! shape. Colours only help: every fact is also a label.
 //!
 //! The text is the same on every machine and in every run: no fonts are measured, no numbers of more than integer

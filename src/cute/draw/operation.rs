@@ -9,7 +9,7 @@ use super::sheet::{GAP, Sheet};
 use super::{DrawError, Options, allow};
 use crate::layout::Layout;
 
-/// What cells of the same colour have in common.
+/// The common property of cells with the same colour.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Link {
     /// The same index.
@@ -28,7 +28,7 @@ impl Link {
         match op {
             "composition" if inputs == 2 => Link::Composition,
             "right_inverse" | "left_inverse" => Link::Inverse,
-            // By mode, where the tiler is no layout, each mode of the result is (tile, rest).
+            // By mode, if the tiler is not a layout, each mode of the result is (tile, rest).
             "logical_divide" | "logical_product" if inputs == 1 => tile(true, 1),
             "blocked_product" => tile(true, 1),
             "raked_product" => tile(true, 0),
@@ -51,11 +51,12 @@ impl Link {
     }
 }
 
-/// An operation's inputs and its result, side by side. Colours say which cells belong together: for a composition those
-/// that one coordinate passes through, for a division or a product those of one tile, elsewhere those of one index.
+/// An operation's inputs and its result, side by side. Colours say which cells belong together: in a composition the
+/// cells that one coordinate passes through, in a division or a product the cells of one tile, elsewhere the cells of
+/// one index.
 ///
-/// `op` is CuTe's name (`composition`, `zipped_divide`, ...), `inputs` are the layouts among its operands, each with the
-/// name to print; what is no layout (a shape, a tiler by mode) is left out.
+/// `op` is CuTe's name (`composition`, `zipped_divide`, ...). `inputs` are the layouts among its operands, each with
+/// the name to print. Operands that are not layouts (a shape, a tiler by mode) are left out.
 ///
 /// # Errors
 /// There are more cells than the options allow, or a stride is not an integer.

@@ -12,8 +12,8 @@ use crate::layout::{ComposedLayout, Layout, LayoutError};
 /// Bytes that one pass over the banks moves.
 const PASS: i64 = BANKS * WORD;
 
-/// What threads do with shared memory: the size of an element, and how many neighbouring elements one thread moves at
-/// once.
+/// The threads' accesses to shared memory: the size of an element, and how many neighbouring elements one thread moves
+/// at once.
 ///
 /// ```
 /// use cutemplate::draw::SharedAccess;
@@ -60,13 +60,14 @@ impl SharedAccess {
     }
 }
 
-/// A swizzled layout, before and after the swizzle, the offset added to both: at each coordinate the index in elements and, below it, the bank
-/// (`b0` to `b31`) of its first byte, which also colours it. The caption counts conflicts: how many passes over the banks
-/// the threads of one pass really need, at worst, when they run down the columns and when they run along the rows.
+/// A swizzled layout, before and after the swizzle, the offset added to both. Each cell shows the index in elements
+/// and, below it, the bank (`b0` to `b31`) of its first byte, which also colours the cell. The caption counts
+/// conflicts: the most passes over the banks that the threads of one pass really need, running down the columns and
+/// running along the rows.
 ///
 /// # Errors
-/// The outer function is no swizzle; the layout has strides that are no integers, more cells than the options allow, or indices that do not fit; the rows
-/// are no multiple of the vector.
+/// The outer function is not a swizzle. Or the layout has strides that are not integers, more cells than the options
+/// allow, or indices that do not fit. Or the rows are not a multiple of the vector.
 ///
 /// ```
 /// use cutemplate::draw::{self, Options, SharedAccess};
@@ -117,7 +118,7 @@ pub fn swizzle(swizzled: &ComposedLayout, access: SharedAccess, options: &Option
     let (bytes, lanes) = (access.element_bytes * access.vector, access.lanes());
     let line = |name: &str, down| -> Result<String, DrawError> {
         let (before, after) = (degree(&indices, down)?, degree(&after, down)?);
-        Ok(format!("{name}: {before}-way before, {after}-way after (1-way is no conflict)."))
+        Ok(format!("{name}: {before}-way before, {after}-way after (1-way means no conflict)."))
     };
     let caption = [
         format!(

@@ -31,13 +31,13 @@ pub(crate) fn coalesced(layout: &Layout) -> Result<Flat, LayoutError> {
     coalesced_modes(layout.pairs())
 }
 
-/// [`coalesced`] for modes that are no layout yet.
+/// [`coalesced`] for modes that are not a layout yet.
 pub(crate) fn coalesced_modes(modes: impl Iterator<Item = (Leaf, Leaf)>) -> Result<Flat, LayoutError> {
     merged(modes.filter(|(s, _)| !s.is_one()))
 }
 
 /// Like [`coalesced`], and the same function also beyond the size: the last leaf keeps its stride although its extent
-/// is 1. The last extent is never looked at by who uses this (CuTe's `detail::coalesce_x`).
+/// is 1. Callers never look at the last extent (CuTe's `detail::coalesce_x`).
 pub(crate) fn coalesced_unbounded(layout: &Layout) -> Result<Flat, LayoutError> {
     let last = layout.shape().leaf_count() - 1;
     merged(layout.pairs().enumerate().filter(|(i, (s, _))| !s.is_one() || *i == last).map(|(_, mode)| mode))

@@ -10,7 +10,7 @@ use super::tiler::Tiler;
 
 /// Composition where either side may be swizzled (CuTe's overloads of `composition`).
 ///
-/// What does not compose into one swizzle, one offset and one layout stays as it is, one function after the other.
+/// Functions that do not compose into one swizzle, one offset and one layout stay a chain of functions.
 ///
 /// *Law.* `result(c) == a(b(c))`; a swizzle as `b`, which has no shape, has that of `a`.
 ///

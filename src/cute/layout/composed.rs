@@ -56,7 +56,7 @@ impl ComposedLayout {
         &self.outer
     }
 
-    /// What is added before the outer function.
+    /// The offset that is added before the outer function.
     #[must_use]
     pub fn offset(&self) -> i64 {
         self.offset
@@ -362,7 +362,7 @@ impl AnyLayout {
         reader.layout().map(AnyLayout::Plain)
     }
 
-    /// What stands behind the first part: nothing more, or offsets and inner parts.
+    /// Reads the rest after the first part: nothing, or offsets and inner parts.
     pub(crate) fn read_rest(self, reader: &mut Reader<'_>) -> Result<AnyLayout, LayoutError> {
         let mut parts = vec![(0, self)];
         while reader.eat_word("o") {

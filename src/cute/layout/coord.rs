@@ -241,7 +241,7 @@ impl Value {
                 LayoutError::new("crd2idx", Class::StrideKind)
                     .found(format!("the sum {sum}"))
                     .required("a number or a product")
-                    .because("a leaf of a tuple is no sum")
+                    .because("a leaf of a tuple is not a sum")
             });
         };
         if paths.contains(&here.as_slice()) {

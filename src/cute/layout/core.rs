@@ -210,7 +210,7 @@ impl Layout {
         Ok(value)
     }
 
-    /// The values at all indices below the size, each of which takes an addition, as [`Layout::at`] gives them one by
+    /// The values at all indices below the size. Each takes one addition; [`Layout::at`] gives the same values one by
     /// one.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What a refused operation says: the operation, its operands, the place, what was found, what is required and why.
+//! The error of a refused operation: the operation, its operands, the place, what was found, what is required and why.
 
 use std::fmt;
 use std::sync::OnceLock;

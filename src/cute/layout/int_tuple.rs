@@ -169,7 +169,7 @@ impl IntTuple {
         self.leaves.len()
     }
 
-    /// What stands at each leaf, left to right.
+    /// The leaves, left to right.
     pub fn leaves(&self) -> impl Iterator<Item = Elem> {
         self.leaves.iter().map(|leaf| leaf.elem())
     }

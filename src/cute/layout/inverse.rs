@@ -69,9 +69,9 @@ fn numbers(flat: &Flat) -> bool {
 /// *Source.* `cute/layout.hpp`, `left_inverse`; C. Cecka, *CuTe Layout Representation and Algebra*, arXiv 2603.02298.
 ///
 /// # Errors
-/// The strides are not a chain of divisors ([`Class::LeftInverse`], as in CuTe); the layout overlaps in a way for which
-/// CuTe's construction breaks the law ([`Class::QuasiInverse`]; decided from the strides, or from at most
-/// [`MOST_INVERTED`] values); a stride is negative or not an integer.
+/// The strides are not a chain of divisors ([`Class::LeftInverse`], as in CuTe). Or the layout overlaps so that CuTe's
+/// construction breaks the law ([`Class::QuasiInverse`]; decided from the strides, or from at most [`MOST_INVERTED`]
+/// values). Or a stride is negative or not an integer.
 ///
 /// ```
 /// use cutemplate::layout::{Layout, left_inverse};

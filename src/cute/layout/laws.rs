@@ -264,9 +264,9 @@ pub fn max_common_layout(a: &Layout, b: &Layout, result: &Layout) -> Judged {
     })
 }
 
-/// The same bytes, block by block, in elements of another size: `old / new = down / up`, so that an old element is `down`
-/// units and a new one `up`. Profiles are congruent. Both domains are cut into blocks, of which there are as many along
-/// each mode as both extents allow; the blocks at the same coordinate cover the same units, each as often.
+/// The same bytes, block by block, in elements of another size. `old / new = down / up`: an old element is `down`
+/// units, a new one `up`. Profiles are congruent. Both domains are cut into the same number of blocks along each mode,
+/// as many as both extents allow. Blocks at the same coordinate cover the same units, each equally often.
 ///
 /// # Errors
 /// Where the law does not hold.

@@ -186,7 +186,7 @@ pub(crate) fn nest_pieces(pieces: &mut [Leaf], like: Leaf) {
     }
 }
 
-/// What stands at a leaf of an [`IntTuple`](super::IntTuple).
+/// The element at a leaf of an [`IntTuple`](super::IntTuple).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Elem {
     /// An integer.

@@ -2,9 +2,9 @@
 //!
 //! A [`Layout`] `S:D` is a function from coordinates to indices, written with a shape and a stride of the same profile:
 //! `(4,8):(8,1)` is a 4 x 8 row-major matrix. Functions here have CuTe's names and, where CuTe is right, give the text
-//! that compiled CuTe prints. Each states its *law*, the equation that its result satisfies; an operation whose law no
-//! result can satisfy is refused with a [`LayoutError`] that says what was found, what is required, and why. Each names its
-//! *source*: a header under CUTLASS's `include`, with the name there, or a paper.
+//! that compiled CuTe prints. Each states its *law*, the equation that its result satisfies. If no result can satisfy
+//! the law, the operation is refused with a [`LayoutError`]. It says what was found, what is required, and why. Each
+//! function names its *source*: a paper, or a header under CUTLASS's `include` with the name there.
 //!
 //! Integers are 64-bit and checked. Results of up to eight leaves need no allocation. Time depends on the number of leaves
 //! and not on the size of the domain, except where an item says otherwise and names its bound.

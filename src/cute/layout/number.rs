@@ -100,7 +100,7 @@ pub(crate) fn unknown(op: &'static str, found: String) -> LayoutError {
 /// The most terms of a sum whose sign is looked for.
 const MOST_TERMS: usize = 64;
 
-/// A sum of terms: what sizes of images and differences are.
+/// A sum of terms, for sizes of images and for differences.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(crate) struct Sum(BTreeMap<Vec<Atom>, i64>);
 
@@ -133,8 +133,8 @@ impl Sum {
         Term { factor: *factor, atoms: atoms.clone() }.leaf().ok()
     }
 
-    /// Whether the sum is at least 0 for all values of the names, as far as this shows: each negative term is covered by
-    /// positive terms that it divides, each of which is at least the least value of the rest times that term.
+    /// Whether the sum is provably at least 0 for all values of the names. Positive terms that are multiples of a
+    /// negative term must cover it. Such a term counts as the negative term times the least value of its other factors.
     pub(crate) fn never_negative(&self) -> bool {
         if self.0.len() > MOST_TERMS {
             return false;

@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
     fn no_layout(&self, start: usize, error: LayoutError) -> LayoutError {
         let mut again = Reader { text: self.text, at: start };
         let (mut size, mut place, mut in_stride) = (1i64, start, false);
-        // The first leaf that is no extent or no stride, or that the size does not fit with; else the whole layout.
+        // The first leaf that is not an extent or stride, or that makes the size too large; else the whole layout.
         while error.class() != Class::MismatchedRanks {
             while again.eat(b'(') || again.eat(b')') || again.eat(b',') {}
             in_stride |= again.eat(b':');

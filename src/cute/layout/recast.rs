@@ -22,7 +22,7 @@ use super::number::{self, magnitude, never_one, quotient, times, unknown};
 /// ```
 /// use cutemplate::layout::upcast;
 /// assert_eq!(upcast(&"(8,4):(1,8)".parse()?, 4)?.to_string(), "(2,4):(1,2)");
-/// // Two modes of stride 1 overlap: the bytes 0 to 8 are no whole elements.
+/// // Two modes of stride 1 overlap: the bytes 0 to 8 are not whole elements.
 /// assert!(upcast(&"(2,8):(1,1)".parse()?, 2).is_err());
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
@@ -51,7 +51,7 @@ enum Refusal {
     Stride(Leaf),
     /// An extent that is not a whole number of elements.
     Extent(Leaf, i64),
-    /// Only so many old elements of each new one are covered.
+    /// Only this many old elements of each new one are covered.
     Gap(i64),
     /// It depends on the value of a name.
     Unknown(Leaf, Leaf),

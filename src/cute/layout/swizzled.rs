@@ -108,8 +108,8 @@ fn inverse(layout: &AnyLayout, of: fn(&Layout) -> Result<Layout, LayoutError>) -
     Ok(AnyLayout::Composed(ComposedLayout::new(inner, offset, inverse(composed.outer(), of)?)))
 }
 
-/// Of functions one after the other that compose into no two: their inverses in the opposite order, where every index
-/// can be looked at, which an offset would lead below 0.
+/// The inverse of a chain of functions that do not compose pairwise: their inverses in the opposite order. Every index
+/// must be checked, which an offset would lead below 0.
 fn inverse_of_nested(
     layout: &AnyLayout,
     composed: &ComposedLayout,
@@ -119,7 +119,7 @@ fn inverse_of_nested(
     if composed.offset() != 0 || size > MOST_SCANNED {
         return Err(LayoutError::on("inverse", Class::Limit, &[("layout", layout)])
             .found(format!("more than two functions, one after the other, offset {}, size {size}", composed.offset()))
-            .required(format!("offsets of 0, and at most {MOST_SCANNED} coordinates, each of which is looked at")));
+            .required(format!("offsets of 0, and at most {MOST_SCANNED} coordinates, since each one is checked")));
     }
     compose_any(&inverse(composed.inner(), of)?, &inverse(composed.outer(), of)?)
 }
@@ -132,8 +132,9 @@ fn inverse_of_nested(
 /// *Source.* `cute/swizzle_layout.hpp` and `cute/layout_composed.hpp`, `recast_layout`.
 ///
 /// # Errors
-/// As for [`recast_layout`](super::recast_layout); for a swizzle the ratio is not a power of two, or the offset is not a
-/// multiple of it; a function after a layout that is not a swizzle covers other bytes, or is too large to be looked at.
+/// As for [`recast_layout`](super::recast_layout). For a swizzle: the ratio is not a power of two, or the offset is not
+/// a multiple of it. For a function after a layout that is not a swizzle: it covers other bytes, or is too large to be
+/// checked.
 ///
 /// ```
 /// use cutemplate::layout::recast_any;

@@ -83,7 +83,7 @@ fn slice_swizzled(
     let taken = crd2idx_int(&zeroed(coord), inner)?;
     // The slice as it is, with what is taken added to the offset.
     let kept = (AnyLayout::compose(AnyLayout::Swizzle(swizzle), add(composed.offset(), taken)?, sliced.clone()), 0);
-    // The bits of what is taken and of what is left must not carry into each other.
+    // The bits of the taken part and of the rest must not carry into each other.
     let (Some(left), Some(of_taken)) = (bits_of(&sliced), bits_of(&diced)) else { return Ok(kept) };
     if left & of_taken != 0 || composed.offset() < 0 || taken < 0 {
         return Ok(kept);

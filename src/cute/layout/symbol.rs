@@ -159,7 +159,7 @@ impl Term {
 
     /// `ceil_div(self, by)` for a positive `by`; one division after another is one by the product.
     pub(crate) fn ceil_div(&self, by: &Term) -> Result<Term, LayoutError> {
-        // What stands on both sides cancels: every atom is at least 1.
+        // Common factors of both sides cancel: every atom is at least 1.
         let common = greatest_common_divisor(self.factor, by.factor);
         let (of_atoms, by_atoms) = apart(&self.atoms, &by.atoms);
         let of = Term { factor: self.factor / common, atoms: of_atoms };
@@ -199,7 +199,7 @@ fn apart(left: &[Atom], right: &[Atom]) -> (Vec<Atom>, Vec<Atom>) {
     (left, rest)
 }
 
-/// The atoms that are left when others are taken away, all of which must be there.
+/// The atoms without others, all of which must be present.
 pub(crate) fn without(atoms: &[Atom], taken: &[Atom]) -> Option<Vec<Atom>> {
     let mut left = atoms.to_vec();
     for atom in taken {

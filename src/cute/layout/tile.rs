@@ -113,7 +113,7 @@ pub fn outer_partition(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<
     partition(layout, tiler, coord, 0)
 }
 
-/// The division into tiles and rests, of which mode `at` is taken at a coordinate and the other is kept.
+/// The division into tiles and rests. Mode `at` is taken at a coordinate, the other mode is kept.
 fn partition(layout: &Layout, tiler: &Tiler, coord: &Coord, at: usize) -> Result<(Layout, IntTuple), LayoutError> {
     let tiled = zipped_divide(layout, tiler)?;
     let modes = tiled.modes().enumerate().map(|(i, mode)| {

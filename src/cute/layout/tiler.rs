@@ -1,4 +1,4 @@
-//! [`Tiler`]: what tiles a layout: a layout, a shape, or one tiler for each mode.
+//! [`Tiler`]: a layout, a shape, or one tiler for each mode.
 
 use std::fmt;
 use std::str::FromStr;

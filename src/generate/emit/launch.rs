@@ -1,4 +1,4 @@
-//! The host side of a text: what its plan computes for a launch, as C++.
+//! The host side of a text: its plan's launch computation, as C++.
 
 use askama::Template;
 

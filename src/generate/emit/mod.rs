@@ -42,7 +42,7 @@ impl Unit {
         &self.name
     }
 
-    /// The digest of the plan's [`Abi`](crate::plan::Abi): what is compiled of this text is launched by that.
+    /// The digest of the plan's [`Abi`](crate::plan::Abi), by which the compiled text is launched.
     pub fn abi(&self) -> Digest {
         self.abi
     }

@@ -113,10 +113,9 @@ fn refusal(node: &Node, compute: Compute) -> Option<ExprError> {
     match (node, compute) {
         (Node::Constant(constant), _) => constant_refusal(constant.value(), compute),
         (_, Compute::F32 | Compute::F64) => None,
-        (Node::Binary(Binary::Div, _), _) => Some(float_only(
-            "`/`",
-            "integers have no quotient that every use agrees on: by zero, and of negative values",
-        )),
+        (Node::Binary(Binary::Div, _), _) => {
+            Some(float_only("`/`", "uses disagree on quotients of integers by zero and of negative values"))
+        }
         (Node::Binary(op @ Binary::Pow, _), _) => Some(not_integer(op.text())),
         (Node::Unary(op, _), _) if !matches!(op, Unary::Neg | Unary::Abs | Unary::Relu) => Some(not_integer(op.text())),
         (Node::Fma(_), _) => Some(ExprError::new(

@@ -14,7 +14,7 @@ const MAX_WIDTH: usize = 110;
 pub(super) fn literal(value: f64, compute: Compute) -> String {
     match compute {
         Compute::I32 => match value as i32 {
-            // C++ has no negative literals, and 2147483648 is no int.
+            // C++ has no negative literals, and 2147483648 is not an int.
             i32::MIN => "(-2147483647 - 1)".to_owned(),
             value => value.to_string(),
         },
@@ -94,7 +94,7 @@ impl<'a> Cxx<'a> {
         Piece::call(self.helpers.call(helper), operands)
     }
 
-    /// Of integers: sums and products that wrap.
+    /// Operations on integers: sums and products wrap.
     fn integers(&mut self, op: Binary, operands: &[Piece]) -> Piece {
         let name = match op {
             Binary::Add => self.helpers.call(Helper::WrapAdd),

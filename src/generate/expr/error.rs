@@ -1,4 +1,4 @@
-//! What is wrong with an expression.
+//! Errors of expressions.
 
 use core::fmt;
 

@@ -12,14 +12,14 @@ use super::op::Id;
 use super::real::Real;
 use super::{Checked, Compute, MAX_INPUTS, MAX_OUTPUTS};
 
-/// What is right for each output.
+/// The accepted values of each output.
 pub type Outputs = SmallVec<[Accept; MAX_OUTPUTS]>;
 
 /// Evaluates a function element by element.
 ///
-/// Every result says which elements are right: exactly one where the function consists of operations that IEEE 754 or
-/// integer arithmetic determines, else all that devices may give which keep to the published errors of the functions that
-/// the C++ text calls. No tolerance is chosen by anyone.
+/// Every result says which elements are accepted. There is exactly one if the function consists of operations that IEEE
+/// 754 or integer arithmetic determines. Otherwise every value is accepted that a device may give within the published
+/// errors of the functions in the C++ text. Nobody chooses a tolerance.
 ///
 /// ```
 /// use cutemplate::dtype::DType;
@@ -94,7 +94,7 @@ fn accept<T: Real>(x: Interval<T>, compute: Compute) -> Accept {
     Accept { low: x.low.wide(), high: x.high.wide(), nan: x.nan, compute }
 }
 
-/// What is known of an input of which only bounds are known.
+/// An input that is known by its bounds only.
 ///
 /// ```
 /// use cutemplate::expr::{Bounds, Compute, Function};

@@ -16,8 +16,9 @@ pub const MAX_OUTPUTS: usize = 4;
 
 /// A scalar function of up to 8 inputs and of run-time scalars, with up to 4 outputs.
 ///
-/// Two functions are equal where they do the same operations in the same order on the same inputs; what they were made
-/// from, a closure or a text, does not matter, nor do repetitions: an operation on the same operands is done once.
+/// Two functions are equal if they do the same operations in the same order on the same inputs. It does not matter
+/// whether they were made from a closure or a text, nor whether they repeat an operation on the same operands: it is
+/// done once.
 ///
 /// ```
 /// use cutemplate::expr::Function;
@@ -178,7 +179,7 @@ impl Function {
         (0..self.inputs).filter(|i| !self.nodes.contains(&Node::Input(*i))).map(usize::from).collect()
     }
 
-    /// The number of operations, each of which is done once for an element.
+    /// The number of operations. Each is done once for an element.
     pub fn operations(&self) -> usize {
         self.nodes.iter().filter(|node| !node.is_leaf()).count()
     }

@@ -118,7 +118,7 @@ pub(super) fn expansion(op: Unary) -> Option<&'static Expansion> {
 }
 
 const SATURATE_CAST: &str = "\
-// To an integer by Rust's rules: the fraction is cut off, what is out of range saturates, NaN gives 0.
+// To an integer by Rust's rules: the fraction is cut off, values out of range saturate, NaN gives 0.
 template <class Integer, class Float>
 CUTE_DEVICE Integer saturate_cast(Float x) {
   constexpr Integer lowest = cute::numeric_limits<Integer>::lowest();

@@ -1,4 +1,4 @@
-//! Values of which only bounds are known: everything that a device may have computed lies between.
+//! Intervals: everything that a device may have computed lies between the bounds.
 //!
 //! An operation that IEEE 754 rounds is monotone in each operand, the rounding included. Its bounds are therefore the
 //! operation itself, done at corners; no direction of rounding is needed, and a point stays a point.
@@ -52,7 +52,7 @@ impl<T: Real> Interval<T> {
         self.high.before(self.low)
     }
 
-    /// The one value, where there is no other and no NaN.
+    /// The only value, if there is exactly one and no NaN.
     pub(super) fn as_point(self) -> Option<T> {
         (!self.nan && self.low.same(self.high)).then_some(self.low)
     }
@@ -84,7 +84,7 @@ impl<T: Real> Interval<T> {
         Interval { nan: self.nan || nan, ..self }
     }
 
-    /// The hull of `f` at the corners; everything where a corner is no number.
+    /// The hull of `f` at the corners; everything if a corner is NaN.
     fn corners<const N: usize>(results: [T; N]) -> Interval<T> {
         if results.iter().any(|x| x.is_nan()) {
             return Interval::everything(true);
@@ -214,7 +214,7 @@ impl<T: Real> Interval<T> {
         if !a.is_empty() && !b.is_empty() {
             let high = if b.high.before(a.high) { b.high } else { a.high };
             result = Interval { low: a.low.smaller(b.low), high, nan: false };
-            // Of 0 and -0, a device may take either.
+            // A device may take either of 0 and -0.
             let zero = T::of(0.0);
             if high == zero && a.has_zero() && b.has_zero() && (a.contains(zero) || b.contains(zero)) {
                 result.high = zero;
@@ -318,7 +318,7 @@ impl<T: Real> Domain for Intervals<T> {
         let mut result = Interval::nothing();
         if !x.is_empty() {
             result = Interval { low: to(x.low), high: to(x.high), nan: x.nan && nan };
-            // Truth is not monotone: what is not zero lies on both sides of what is.
+            // Truth is not monotone: values that are not zero lie on both sides of zero.
             if dtype == DType::Bool && x.has_zero() && !(x.low == x.high) {
                 result = Interval { low: T::of(0.0), high: T::of(1.0), nan: false };
             }

@@ -30,12 +30,12 @@
 //!
 //! # Arithmetic
 //!
-//! Every operation is rounded by itself, and the C++ says so: products, quotients and roots are intrinsics (`__fmul_rn`,
-//! `__fdiv_rn`, `__fsqrt_rn`), which mean the same whatever nvcc is told by `-fmad` and `-prec-sqrt`. No text is immune to
-//! `-ftz=true`, which flushes subnormal numbers in intrinsics too, nor `expf` and its kind to `-use_fast_math`, which puts
-//! approximations in their place: a kernel that is compiled so does not link, nor one with `-prec-div=false`, the trace that
-//! `-use_fast_math -ftz=false` leaves. Integers wrap. NaN's sign and payload
-//! are no part of a value.
+//! Every operation is rounded by itself, and the C++ says so. Products, quotients and roots are intrinsics
+//! (`__fmul_rn`, `__fdiv_rn`, `__fsqrt_rn`), which mean the same under any `-fmad` and `-prec-sqrt`. No text is immune
+//! to `-ftz=true`, which flushes subnormal numbers in intrinsics too. Nor is `expf` immune to `-use_fast_math`, which
+//! puts an approximation in its place. So a kernel that is compiled with either does not link. Nor does one with
+//! `-prec-div=false`, the trace that `-use_fast_math -ftz=false` leaves. Integers wrap. NaN's sign and payload are not
+//! part of a value.
 
 mod accept;
 mod check;

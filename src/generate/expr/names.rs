@@ -98,7 +98,7 @@ fn refused<T>(found: String, required: &str, because: &str, help: &str) -> Resul
     Err(ExprError::new(ExprErrorKind::Signature, found, required, because, help))
 }
 
-/// That a text may call its inputs so; what is written of it calls them a to h.
+/// Checks that a text may use these names for its inputs. Written text calls them a to h.
 pub(super) fn check_inputs(inputs: &[&str]) -> Result<(), ExprError> {
     input_count(inputs.len())?;
     for (index, name) in inputs.iter().enumerate() {
@@ -173,7 +173,7 @@ pub(super) fn check_scalars<S: AsRef<str>>(scalars: &[S]) -> Result<(), ExprErro
 mod tests {
     use super::*;
 
-    /// What is written calls inputs a to h.
+    /// Written text calls inputs a to h.
     #[test]
     fn an_input_may_have_any_word() {
         for word in reserved::all().filter(|word| is_identifier(word) && *word != "let") {

@@ -96,7 +96,7 @@ named! {
 }
 
 named! {
-    /// Two operands, a condition as the result; what begins with another stands ahead of it.
+    /// Two operands, a condition as the result. A longer operator stands before its prefix.
     Comparison {
         Le = "<=",
         Lt = "<",

@@ -10,14 +10,14 @@ use super::op::Unary;
 pub(super) struct Error {
     f32: u32,
     f64: u32,
-    /// Of the `f64` function that the bounds are computed with.
+    /// Ulps of the `f64` function that the bounds are computed with.
     reference: u32,
 }
 
-/// The larger bound of those that are published for CUDA (CUDA C++ Programming Guide, "Mathematical Functions", tables
-/// "Single-" and "Double-Precision Mathematical Standard Library Functions with Maximum ULP Error") and for glibc (The GNU
-/// C Library Reference Manual, "Known Maximum Errors in Math Functions"), which tests compile the same C++ with. `rsqrt` is `1 / sqrt`
-/// there, rounded twice.
+/// The larger of two published bounds. One is CUDA's (CUDA C++ Programming Guide, "Mathematical Functions", tables
+/// "Single-" and "Double-Precision Mathematical Standard Library Functions with Maximum ULP Error"). The other is
+/// glibc's (The GNU C Library Reference Manual, "Known Maximum Errors in Math Functions"), because tests compile the same
+/// C++ for the host. `rsqrt` is `1 / sqrt` there, rounded twice.
 ///
 /// The reference is the crate `libm`, the same on every machine; its own tests hold it to these errors.
 const fn error(op: Unary) -> Error {
@@ -159,7 +159,7 @@ fn moved<T: Real>(x: T, ulps: u32, step: fn(T) -> T) -> T {
     if near.exponent() == x.exponent() { near } else { steps(near) }
 }
 
-/// What lies between the lowest and the highest result that a device may give for a real number which `reference` is near.
+/// The lowest and the highest result that a device may give for a real number near `reference`.
 fn around<T: Real>(reference: f64, error: Error, ulps: u32) -> (T, T) {
     let low = moved(reference, error.reference, f64::next_down);
     let high = moved(reference, error.reference, f64::next_up);
@@ -176,8 +176,8 @@ pub(super) fn bounds<T: Real>(op: Unary, x: T) -> (T, T) {
     }
 }
 
-/// Bounds that grow with the function, so that those at the ends of an interval hold inside: no point is an exception, and
-/// an ulp is everywhere that of the next power of two, which is two at most.
+/// Bounds that grow with the function, so that bounds at the ends of an interval hold inside. No point is an exception.
+/// An ulp counts as the next power of two's, at most twice as large.
 pub(super) fn end_bounds<T: Real>(op: Unary, x: T) -> (T, T) {
     around(reference(op, x.wide()), error(op), 2 * T::ulps(error(op)))
 }

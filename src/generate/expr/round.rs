@@ -21,7 +21,7 @@ pub(super) struct Format {
     sign: u64,
 }
 
-/// What values an element type has.
+/// The kind of values that an element type has.
 pub(super) enum Values {
     F64,
     Float(&'static Format),
@@ -338,8 +338,8 @@ mod tests {
         }
     }
 
-    /// The value in f32, towards zero, with an odd last digit where it is not exact: what rounds that to fewer digits rounds once. The
-    /// conversions of `half` from f64 forget its low half.
+    /// The value in f32, towards zero, with an odd last digit if it is not exact. Rounding that to fewer digits then
+    /// rounds only once. The conversions of `half` from f64 ignore its low half.
     fn odd(x: f64) -> f32 {
         let near = x as f32;
         let towards_zero = if f64::from(near).abs() > x.abs() { f32::from_bits(near.to_bits() - 1) } else { near };

@@ -36,7 +36,7 @@ impl Nodes {
         match node {
             Node::Unary(Unary::Neg, [x]) => match self.list[x.index()] {
                 Node::Unary(Unary::Neg, [y]) => Some(y),
-                // The negative of the lowest integer is no constant of integers.
+                // The negative of the lowest integer is not an integer constant.
                 Node::Constant(c) if c.value().is_sign_positive() => {
                     Some(self.add(Node::Constant(Constant::new(-c.value()))))
                 }
@@ -131,7 +131,7 @@ impl fmt::Debug for Expr<'_> {
     }
 }
 
-/// A condition inside a traced closure: what comparisons give, and what [`select`](Cond::select) decides by.
+/// A condition inside a traced closure: comparisons give it, and [`select`](Cond::select) decides by it.
 ///
 /// ```
 /// use cutemplate::expr::Function;
@@ -301,16 +301,16 @@ impl<'t> Expr<'t> {
 
     /// The smaller value, as CUDA's `fminf`: where one is NaN, it is the other.
     ///
-    /// Of 0 and -0 it is either, and for -0 it may be 0: PTX `min` orders them, C does not, and ptxas takes a constant -0
-    /// for 0 here.
+    /// The minimum of 0 and -0 is either one, and that of -0 and -0 may be 0: PTX `min` orders them, C does not, and
+    /// ptxas takes a constant -0 for 0 here.
     pub fn min(self, other: impl Into<Operand<'t>>) -> Expr<'t> {
         self.binary(Binary::Min, other)
     }
 
     /// The larger value, as CUDA's `fmaxf`: where one is NaN, it is the other.
     ///
-    /// Of 0 and -0 it is either, and for -0 it may be 0: PTX `max` orders them, C does not, and ptxas takes a constant -0
-    /// for 0 here.
+    /// The maximum of 0 and -0 is either one, and that of -0 and -0 may be 0: PTX `max` orders them, C does not, and
+    /// ptxas takes a constant -0 for 0 here.
     pub fn max(self, other: impl Into<Operand<'t>>) -> Expr<'t> {
         self.binary(Binary::Max, other)
     }

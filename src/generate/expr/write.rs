@@ -88,7 +88,8 @@ pub(super) struct Body {
 /// Expressions deeper than this are cut into named parts.
 const MAX_HEIGHT: u32 = 16;
 
-/// Writes a function. What is used more than once gets a name, and so does what would be nested too deeply, or too long.
+/// Writes a function. A value that is used more than once gets a name, and so does one that would nest too deeply or
+/// make a line too long.
 pub(super) fn body<S: Style>(function: &Function, style: &mut S) -> Body {
     let mut uses = vec![0u32; function.nodes().len()];
     let operands = function.nodes().iter().flat_map(Node::operands);

@@ -1,6 +1,6 @@
 //! The banks of shared memory: how many passes over them one access of a warp takes.
 //!
-//! What is counted here is what an H200 counts (`l1tex__data_pipe_lsu_wavefronts_mem_shared`, and for `cp.async`
+//! The counts here equal those of an H200 (`l1tex__data_pipe_lsu_wavefronts_mem_shared`, and for `cp.async`
 //! `sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts`), in every experiment of `tests/data/h200_banks.txt`.
 
 use crate::units::Bytes;
@@ -23,7 +23,7 @@ pub enum SharedOp {
     Load,
     /// `st.shared`.
     Store,
-    /// `cp.async`, from global memory. Lanes that write the same word race: of such a copy nothing is claimed.
+    /// `cp.async`, from global memory. Lanes that write the same word race, so nothing is claimed of such copies.
     Copy,
 }
 
@@ -91,7 +91,7 @@ impl Request {
     }
 }
 
-/// Passes over the banks: as many as there are, and as many as there have to be.
+/// Passes over the banks: the actual number, and the least possible one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) wavefronts: u32,
@@ -110,8 +110,8 @@ pub(crate) fn count(op: SharedOp, bytes: Bytes, addresses: &[Option<i64>], sourc
     Count { wavefronts, least }
 }
 
-/// How many lanes are served together: as many as move 128 bytes, and twice as many for loads where either every lane reads
-/// what lane `l ^ 1` reads, or every lane what lane `l ^ 2` reads. A lane that takes no part hinders nobody.
+/// The number of lanes that are served together: as many as move 128 bytes. Twice as many for loads where every lane
+/// reads the same as lane `l ^ 1`, or every lane the same as lane `l ^ 2`. A lane that takes no part hinders nobody.
 pub(crate) fn part(op: SharedOp, width: i64, addresses: &[Option<i64>]) -> usize {
     let lanes = (PASS / width).clamp(1, WARP as i64) as usize;
     let at = |lane: usize| addresses.get(lane).copied().flatten();
@@ -160,9 +160,9 @@ pub(crate) fn crowd(words: &[i64]) -> u8 {
     used.into_iter().max().unwrap_or(0)
 }
 
-/// What serves a lane of a copy of 16-byte chunks: a line of 128 bytes of shared memory, and the exclusive or that moves a chunk
-/// from its place in a line of global memory to its place in that line. One pass serves all lanes of which both are the same.
-/// The copies that were counted read global memory in one piece; that rows which lie apart share a pass is assumed.
+/// The key of a lane of a copy of 16-byte chunks: a line of 128 bytes of shared memory, and the exclusive or that moves
+/// a chunk from its place in a line of global memory to its place in that line. One pass serves all lanes with the same
+/// key. The measured copies read global memory in one piece; that rows which lie apart share a pass is assumed.
 pub(crate) fn line(address: i64, source: Option<i64>) -> (i64, i64) {
     let chunk = |address: i64| address.div_euclid(CHUNK) % (PASS / CHUNK);
     (address.div_euclid(PASS), source.map_or(0, |source| chunk(address) ^ chunk(source)))

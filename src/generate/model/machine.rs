@@ -2,7 +2,7 @@
 
 use crate::arch::Arch;
 
-/// A GPU: what its architecture does not say.
+/// A GPU: the properties that its architecture does not determine.
 ///
 /// ```
 /// use cutemplate::model::H200;
@@ -43,9 +43,10 @@ pub const H200: Machine = Machine {
     warp: 0.89e-6,
 };
 
-/// A GPU by its datasheet: multiprocessors, boost clock in GHz and GB/s of device memory, which a copy does not reach. L2 gives what
-/// multiprocessors take, 64 bytes in a cycle, and a warp lives as long as on an H200: neither was measured. Where a datasheet gives no clock, it is
-/// that of its f32 rate, 256 operations in a cycle of a multiprocessor: 75 TFLOP/s of a B200, 125 of an RTX PRO 6000 Blackwell.
+/// A GPU by its datasheet: multiprocessors, boost clock in GHz, and GB/s of device memory, which a copy does not reach.
+/// Two properties were not measured. L2 is taken to give multiprocessors 64 bytes per cycle, and a warp to live as long
+/// as on an H200. If a datasheet gives no clock, it follows from the f32 rate at 256 operations per cycle and
+/// multiprocessor: 75 TFLOP/s of a B200, 125 of an RTX PRO 6000 Blackwell.
 const fn by_datasheet(name: &'static str, arch: Arch, sms: u64, ghz: f64, memory: f64) -> Machine {
     let clock = ghz * 1e9;
     Machine { name, arch, sms, clock, copy: memory * 1e9, l2: 64.0 * sms as f64 * clock, warp: H200.warp }

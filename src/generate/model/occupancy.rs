@@ -16,7 +16,7 @@ pub struct Footprint {
     pub smem: Bytes,
 }
 
-/// What keeps another block from a multiprocessor.
+/// The resource that keeps another block from a multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OccupancyLimit {
     /// The registers of a multiprocessor.
@@ -118,7 +118,7 @@ impl Footprint {
             (by_threads, OccupancyLimit::Threads),
             (u64::from(arch.blocks_per_sm()), OccupancyLimit::Blocks),
         ];
-        // The first of those that are equal is the one that a kernel can do something about.
+        // Among equal limits, the first one is the one that a kernel can do something about.
         let (blocks, limit) = limits.into_iter().min().unwrap_or((0, OccupancyLimit::Blocks));
         Occupancy { blocks: blocks as u32, warps: (blocks * warps) as u32, most_warps: most_warps as u32, limit }
     }

@@ -36,7 +36,7 @@ pub struct ThreadValues {
     values: usize,
     element: Bytes,
     vector: Elements,
-    /// Of each vector, the offset where it begins: thread by thread, then vector by vector.
+    /// The offset where each vector begins: thread by thread, then vector by vector.
     begins: Vec<i64>,
 }
 
@@ -70,8 +70,8 @@ impl ThreadValues {
     /// The accesses of a layout of rank 2, `vector` elements at once, or as many as lie side by side in every thread.
     ///
     /// # Errors
-    /// Another rank; strides that are no integers; offsets below 0; more than 1024 threads; elements of other sizes
-    /// than 1, 2, 4, 8 and 16 bytes; values that are no vectors of so many.
+    /// Another rank; strides that are not integers; offsets below 0; more than 1024 threads; elements of other sizes
+    /// than 1, 2, 4, 8 and 16 bytes; values that are not vectors of that length.
     pub fn new(layout: &AnyLayout, element: Bytes, vector: Option<Elements>) -> Result<Self, LayoutError> {
         let refuse = |class: Class| LayoutError::on("access", class, &[("layout", layout)]);
         let size = element.0 as i64;
@@ -155,7 +155,7 @@ impl ThreadValues {
         self.values / self.vector.0 as usize
     }
 
-    /// Of each warp and vector, the addresses of the lanes in bytes.
+    /// The addresses of the lanes in bytes, for each warp and vector.
     fn requests(&self) -> impl Iterator<Item = (u32, i64, Vec<i64>)> + '_ {
         let steps = self.steps();
         (0..self.threads).step_by(WARP).flat_map(move |first| {

@@ -41,8 +41,8 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Of warps that each take 32 neighbours of a row `(M,N)` at a time, or one element of a row `(M)`. The first row stands for
-    /// all.
+    /// Traffic of warps that each take 32 neighbours of a row `(M,N)` at a time, or one element of a row `(M)`. The
+    /// first row stands for all.
     pub(crate) fn along_rows(operand: &'static str, view: &ViewRef) -> Self {
         let (bytes, size) = (view.dtype.bytes().0, view.layout.distinct().size().unwrap_or(u64::MAX));
         let written = view.access == Access::Write;
@@ -57,7 +57,7 @@ impl Traffic {
         Self { bytes: counter.traffic.bytes, ..counter.traffic.times(rows) }
     }
 
-    /// The same counts, so many times; what is never asked for is not moved.
+    /// The same counts, multiplied. Data that is never requested is not moved.
     pub(crate) fn times(self, count: u64) -> Self {
         Self {
             requests: self.requests.saturating_mul(count),
@@ -125,13 +125,13 @@ impl Counter {
         self.traffic.lane_bytes += lanes_in * bytes;
     }
 
-    /// The same operand, of which nothing is counted yet.
+    /// The same operand, with nothing counted yet.
     pub(crate) fn restart(&mut self) {
         let Traffic { operand, written, bytes, .. } = self.traffic;
         *self = Self::new(operand, written, bytes);
     }
 
-    /// Adds what another counted of the same operand, so many times.
+    /// Adds another count of the same operand, `times` times.
     pub(crate) fn add(&mut self, other: &Counter, times: u64) {
         let (own, more) = (&mut self.traffic, other.traffic.times(times));
         own.requests += more.requests;
@@ -155,7 +155,7 @@ pub enum Limit {
     Latency,
     /// Sectors are asked for that are not used, or several times.
     Sectors,
-    /// Instructions, of which a scheduler starts one in a cycle.
+    /// Instructions; a scheduler starts one per cycle.
     Instructions,
     /// Passes over shared memory and lookups of lines in L1.
     Wavefronts,

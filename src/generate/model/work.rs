@@ -50,12 +50,17 @@ pub enum TensorOp {
 impl TensorOp {
     /// Products of 16-bit factors that a multiprocessor adds in a cycle at most, sums in f32, none of them known to be zero.
     ///
-    /// 7.5: 512 (NVIDIA T4 datasheet: 65 TFLOP/s of 40 multiprocessors at 1.59 GHz). 8.0: 1024 (NVIDIA A100 datasheet: 312 TFLOP/s of 108 multiprocessors at 1.41 GHz); 8.6 and 8.9: 512 at most (NVIDIA RTX
-    /// A6000 and L40 datasheets). 9.0: 2048 by `wgmma` (NVIDIA H100 datasheet: 989 TFLOP/s of 132 multiprocessors at 1.83 GHz);
-    /// `mma.sync` has reached 63 in 100 of that (Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
-    /// Microbenchmarking", 2024), and is given two thirds. 10.0: 4096, which only `tcgen05` may reach (NVIDIA HGX B200 datasheet:
-    /// 2.25 PFLOP/s of 148 multiprocessors at 1.98 GHz); 12.0: 512 (NVIDIA RTX PRO 6000 Blackwell datasheet: an eighth of its 4000
-    /// TOP/s of 4-bit factors, half of which are zero). No kernel was timed on either.
+    /// For 7.5: 512 (NVIDIA T4 datasheet: 65 TFLOP/s of 40 multiprocessors at 1.59 GHz).
+    /// For 8.0: 1024 (NVIDIA A100 datasheet: 312 TFLOP/s of 108 multiprocessors at 1.41 GHz).
+    /// For 8.6 and 8.9: 512 at most (NVIDIA RTX A6000 and L40 datasheets).
+    /// For 9.0: 2048 by `wgmma` (NVIDIA H100 datasheet: 989 TFLOP/s of 132 multiprocessors at 1.83 GHz).
+    /// There `mma.sync` counts as two thirds of that. It has reached 63 in 100 (Luo et al., "Benchmarking and
+    /// Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking", 2024).
+    /// For 10.0: 4096, which only `tcgen05` may reach
+    /// (NVIDIA HGX B200 datasheet: 2.25 PFLOP/s of 148 multiprocessors at 1.98 GHz).
+    /// For 12.0: 512 (NVIDIA RTX PRO 6000 Blackwell datasheet:
+    /// an eighth of its 4000 TOP/s of 4-bit products, half of which are zero).
+    /// No kernel was timed on 10.0 or 12.0.
     pub fn products_per_cycle(self, arch: Arch) -> f64 {
         match (arch, self) {
             (Arch::Sm80, _) => 1024.0,

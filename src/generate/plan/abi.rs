@@ -77,7 +77,7 @@ impl Abi {
         &self.entries
     }
 
-    /// Which of [`Abi::entries`] has the name of the kernel.
+    /// The index in [`Abi::entries`] of the entry that has the name of the kernel.
     pub fn kernel(&self) -> usize {
         (0..self.entries.len()).min_by_key(|index| self.entries[*index].name.len()).unwrap_or(0)
     }

@@ -56,7 +56,7 @@ pub enum AbiError {
     Digest {
         /// The kernel.
         kernel: String,
-        /// What this version makes of it.
+        /// The digest that this version computes.
         found: Digest,
         /// What the build wrote down.
         required: Digest,
@@ -87,8 +87,8 @@ impl Abi {
         }
     }
 
-    /// What is compared before a kernel is launched: the text, with the recipe and its function in it, and what this
-    /// version of the crate launches for problems of its own choice.
+    /// The digest that is compared before a kernel is launched. It covers the text with the recipe and its function. It
+    /// also covers the launches that this version of the crate makes for problems of its own choice.
     pub fn digest(&self) -> Digest {
         self.digest_of(&self.to_json())
     }
@@ -268,7 +268,7 @@ mod tests {
         expect_test::expect![[r#"
             the ABI of a kernel cannot be read: EOF while parsing a value at line 1 column 0
             the ABI of a kernel cannot be read: a name is 1 to 255 letters, digits and underscores at line 1 column 22
-            the ABI of a kernel cannot be read: `sm_20` is no known architecture; known are sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120 at line 1 column 121
+            the ABI of a kernel cannot be read: unknown architecture `sm_20`; known are sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120 at line 1 column 121
             the ABI of a kernel cannot be read: unknown field `tribe`, expected one of `family`, `rust_type`, `name`, `recipe`, `settings`, `targets`, `operands`, `params`, `entries`, `scalars`, `shapes`, `rule` at line 1 column 8
             the ABI of a kernel cannot be read: `and lt 0 lt 0 $3` is no expression of integers at line 1 column 1184
             kernel `two_passes`: its ABI means something else here than where it was compiled"#]].assert_eq(&told.join("\n"));

@@ -270,7 +270,7 @@ fn check_layout(abi: &Abi, operand: &Operand, view: &ViewRef, found: &mut Vec<Di
             if written {
                 "one element would have two coordinates, and threads would write it in any order"
             } else {
-                "one element would have two coordinates; broadcast is what stride 0 is for"
+                "one element would have two coordinates; use stride 0 to broadcast"
             },
             "a contiguous tensor, or one with gaps",
         );

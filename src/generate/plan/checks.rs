@@ -137,7 +137,8 @@ pub(crate) fn numbers_once(checks: &mut Checks, code: Code, what: &str, layout: 
     Some(size)
 }
 
-/// The first index whose value is none of 0 .. size, or is that of an earlier index; that one, the index, the value.
+/// The first index whose value is outside of 0 .. size, or repeats the value of an earlier index. Gives the earlier
+/// index, the index and the value.
 fn not_numbered(layout: &Layout, size: i64) -> Option<(Option<i64>, i64, i64)> {
     let mut first = vec![None; usize::try_from(size).unwrap_or(0)];
     (0..size).find_map(|i| {
@@ -184,8 +185,8 @@ pub(crate) fn vector_width(checks: &mut Checks, vector: Bytes, dtype: DType) -> 
     None
 }
 
-/// Registers of a thread with so many bytes of values in flight, and the most that it can have in a block of so many
-/// threads.
+/// Registers that a thread needs with `in_flight` bytes of values in flight, and the most that it can have in a block
+/// of `threads` threads.
 pub(crate) fn register_need(in_flight: Bytes, threads: u32) -> (u64, u64) {
     // Addresses, coordinates and predicates of such a kernel took up to 30 registers in what ptxas reported.
     const OVERHEAD: u64 = 32;
@@ -213,15 +214,15 @@ pub(crate) fn scalar_names(checks: &mut Checks, scalars: &[String], params: &Par
         checks.push(
             Code::Expression,
             format!("a run-time scalar called `{scalar}`"),
-            format!("a name that no parameter of the kernel has: not {}", names.join(", ")),
+            format!("a name other than the kernel's parameters: {}", names.join(", ")),
             "scalars stand in the same parameter struct as addresses, strides and extents",
             format!("call it `{scalar}_value`"),
         );
     }
 }
 
-/// Registers of a thread that hold the values in flight, where a block of so many threads, and as many blocks at a time, leave it
-/// so many.
+/// Registers of a thread that hold the values in flight, within the limit that the block's threads and the resident
+/// blocks leave.
 pub(crate) fn registers(
     checks: &mut Checks,
     in_flight: Bytes,
@@ -242,8 +243,8 @@ pub(crate) fn registers(
     holds.then_some(need)
 }
 
-/// Shared memory of one block, with tiles for so many stages, against the smallest limit of the targets, or of what a text can
-/// declare. `help` says what fits in the limit where there is one stage.
+/// Shared memory of one block, with the tiles of all stages, against the smallest limit of the targets, or the limit of
+/// a declaration. `help` says what fits into the limit with one stage.
 pub(crate) fn shared_memory(
     checks: &mut Checks,
     smem: Bytes,
@@ -310,7 +311,7 @@ pub(crate) fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64,
             Code::TileSize,
             format!("{threads} threads x {values} values"),
             format!("at most {MAX_TILE} elements in a tile"),
-            "a block that owns so many elements leaves most of the GPU idle, and the proof looks at each of them",
+            "a block with this many elements leaves most of the GPU idle, and the proof checks each element",
             "fewer values a thread".into(),
         );
         return None;
@@ -354,7 +355,7 @@ pub(crate) fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64,
     Some(TvTile { tile, tv, frag, values: [vec, unroll, vectors / unroll] })
 }
 
-/// What holds of every TV layout.
+/// The rule for every TV layout.
 const VALUE: &str = "a TV layout has a value at each (tid,vid)";
 
 /// Every element of the tile belongs to exactly one (thread, value), and none lies outside.

@@ -30,7 +30,7 @@ pub struct Entry {
     pub overlaps: bool,
 }
 
-/// Of an entry that waits for the kernel before it, nothing is said: so it was for all.
+/// An unset flag is not written: the text format is older than the flag.
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 fn is_not(flag: &bool) -> bool {
     !flag

@@ -7,7 +7,7 @@ use crate::tiling::{CopyCount, CopyOp, Counts, Engine, TileCopy, Tiling};
 pub struct Fact {
     /// What it is about.
     pub name: &'static str,
-    /// What was decided or counted, with its unit.
+    /// The decided or counted quantity, with its unit.
     pub value: String,
     /// Why, or from what it follows.
     pub why: String,
@@ -32,7 +32,7 @@ impl Fact {
         for role in roles {
             let registers = role.registers.map_or_else(String::new, |each| format!(", {each} registers a thread"));
             let value = format!("{} {}{registers}", role.threads.div_ceil(32), role.task);
-            facts.push(Self::new("warps", value, "what they are for, from warp 0 on"));
+            facts.push(Self::new("warps", value, "roles, from warp 0 on"));
         }
         for tensor in smem {
             let swizzle = tensor.swizzle.map_or_else(String::new, |s| format!("{s} o "));
@@ -46,7 +46,7 @@ impl Fact {
         if let Ok(counts) = tiling.counts() {
             facts.extend(Self::counted(tiling, &counts));
             facts.push(Self::mix(tiling, &counts));
-            let why = "on their way while one stage is computed on";
+            let why = "in flight while one stage is multiplied";
             facts.push(Self::new("in flight", counts.in_flight, why));
             facts.extend(Self::fragments(tiling, &counts));
         }
@@ -67,7 +67,7 @@ impl Fact {
         tiling.copies.iter().zip(&counts.copies).map(copy).collect()
     }
 
-    /// What warps and TMA are told for a k-tile.
+    /// The instructions of a k-tile for warps and TMA.
     fn mix(tiling: &Tiling, counts: &Counts) -> Self {
         let mut mix: Vec<(&str, u64)> = tiling.mmas.iter().map(|mma| (mma.atom.as_str(), counts.mmas)).collect();
         for (copy, count) in tiling.copies.iter().zip(&counts.copies).filter(|(copy, _)| copy.is_of_k_tile()) {

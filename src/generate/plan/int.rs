@@ -5,7 +5,7 @@ use core::str::{FromStr, SplitAsciiWhitespace};
 
 use serde::{Deserialize, Serialize};
 
-/// An operation on 64-bit integers; what is true is 1.
+/// An operation on 64-bit integers; true is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum IntOp {
     Or,
@@ -40,10 +40,10 @@ const WORDS: [(IntOp, &str); 13] = [
     (IntOp::Max, "max"),
 ];
 
-/// What stands before the number of a value.
+/// The prefix of the number of a value.
 const VALUE: char = '$';
 
-/// What stands before a condition and two expressions.
+/// The prefix of a condition and two expressions.
 const SELECT: &str = "select";
 
 /// Operations within each other, at most: more than any rule has, and far less than a stack holds.
@@ -190,9 +190,9 @@ impl From<Int> for String {
     }
 }
 
-/// Words are no expression.
+/// The words are not an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no expression of integers")]
+#[error("`{0}` is not an integer expression")]
 pub(crate) struct NoInt(String);
 
 impl Int {
@@ -267,7 +267,7 @@ mod tests {
         }
         assert_eq!(
             "add 1".parse::<Int>().map_err(|e| e.to_string()),
-            Err("`add 1` is no expression of integers".into())
+            Err("`add 1` is not an integer expression".into())
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Plans: what was decided for a recipe, after every check has run.
+//! Plans: all decisions for a recipe, after every check has run.
 
 mod abi;
 mod abi_text;
@@ -69,7 +69,7 @@ pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     }
 }
 
-/// What was decided: layouts, tile, threads, registers, shared memory, grid, facts. Only [`Recipe::plan`] makes one.
+/// All decisions: layouts, tile, threads, registers, shared memory, grid, facts. Only [`Recipe::plan`] makes one.
 ///
 /// `Display` prints the whole decision.
 ///
@@ -81,9 +81,9 @@ pub struct Plan {
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) kernel: Arc<dyn KernelPlan>,
-    /// Where architectures have texts of their own: the plan of each text, with the targets that it serves, oldest first; what
-    /// this plan says of entries, parameters and shared memory is then what the first of them says. Empty where one text serves
-    /// all targets.
+    /// If architectures have texts of their own: the plan of each text, with the targets that it serves, oldest first.
+    /// This plan's entries, parameters and shared memory are then those of the first text. Empty if one text serves all
+    /// targets.
     pub(crate) parts: Vec<Plan>,
 }
 
@@ -127,8 +127,9 @@ impl Plan {
         self.kernel.computes()
     }
 
-    /// What a launch on these views will ask of the memory system, counted from the addresses of every warp; `None` where the
-    /// family has no model of it. Of a plan with several [parts](Plan::parts) it is said of the first. The work grows with the number of warps: about 0.1 us each.
+    /// The requests of a launch on these views to the memory system, counted from the addresses of every warp. `None`
+    /// if the family has no model of them. Of several [parts](Plan::parts), the first one counts. The work grows with
+    /// the number of warps: about 0.1 us each.
     ///
     /// # Errors
     /// Every view that does not fit the plan.
@@ -148,7 +149,7 @@ impl Plan {
         &self.shared
     }
 
-    /// What makes the kernel slower than it could be.
+    /// Reasons why the kernel is slower than it could be.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
@@ -182,7 +183,7 @@ impl fmt::Display for Plan {
 }
 
 impl Plan {
-    /// What is decided for one text.
+    /// Writes the decisions of one text.
     fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, entry) in self.entries.iter().enumerate() {
             let label = if i == self.kernel() { "threads" } else { entry.function(&self.name) };

@@ -48,7 +48,7 @@ pub enum Arithmetic {
     F32,
     /// By tensor cores: products of 16-bit factors are exact, and additions are truncated.
     TensorCores,
-    /// The same with factors of f32, each rounded to tf32, 10 bits of fraction, before; what lies halfway goes either way.
+    /// The same with factors of f32, each rounded to tf32 first, 10 bits of fraction. A value halfway goes either way.
     Tf32,
 }
 
@@ -105,8 +105,8 @@ impl Product {
         self.beta
     }
 
-    /// The value of a run-time scalar, by number from 0, where nothing is said of it: 1 for [`alpha`](Self::alpha) and 0 for
-    /// [`beta`](Self::beta), so that a launch computes a function of A @ B; `None` for any other.
+    /// The default of a run-time scalar, by number from 0: 1 for [`alpha`](Self::alpha) and 0 for [`beta`](Self::beta),
+    /// so that a launch computes a function of A @ B. `None` for any other.
     pub fn usual_scalar(&self, index: usize) -> Option<f64> {
         match Some(index) {
             index if index == self.alpha => Some(1.0),

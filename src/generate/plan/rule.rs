@@ -1,5 +1,5 @@
-//! What follows on the host from what a launch is given: parameters, grids, workspace. Said once, as expressions of integers that
-//! are evaluated here, printed as the host side of the text, and kept by a bundle.
+//! The host's rule of a launch: parameters, grids and workspace, as expressions of integers. They are evaluated here,
+//! printed as the host side of the text, and stored in a bundle.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +18,11 @@ use crate::view::ViewRef;
 pub(crate) enum Step {
     /// The value of that number.
     Let(usize, Int),
-    /// What has to hold, and why.
+    /// A condition, and the reason for it.
     Require(Int, String),
 }
 
-/// Values with names, each of which follows from those before it.
+/// Named values. Each is computed from earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Steps {
@@ -90,11 +90,11 @@ pub(crate) struct MapRule {
     pub(crate) dtype: MapType,
     /// Whether it is of the workspace.
     pub(crate) in_workspace: Int,
-    /// Of the first element; in the workspace its offset, in bytes.
+    /// Address of the first element; in the workspace its offset, in bytes.
     pub(crate) address: Int,
     /// Extents, in elements, as many as it has modes.
     pub(crate) dims: Vec<Int>,
-    /// Of the modes behind the first, in bytes.
+    /// Strides of all modes but the first, in bytes.
     pub(crate) strides: Vec<Int>,
     /// Extents of the box, in elements, likewise.
     pub(crate) extents: Vec<Int>,
@@ -172,13 +172,14 @@ pub(crate) struct Geometry {
     pub(crate) workspace: Bytes,
 }
 
-/// What follows from what a launch is given: the first values are the parameters, any for those that are not given.
+/// The rule of a launch. The first values are the parameters, with any value for parameters that the caller does not
+/// give.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rule {
     /// Modes that the kernel takes as one.
     pub(crate) merging: Option<Merging>,
-    /// What is not given of the parameters.
+    /// The parameters that the caller does not give.
     pub(crate) derived: Vec<Option<Int>>,
     pub(crate) steps: Steps,
     pub(crate) maps: Vec<MapRule>,
@@ -215,7 +216,7 @@ impl Rule {
         }
     }
 
-    /// Launches the next entry with so many blocks where there is something to do.
+    /// Launches the next entry with these blocks, if there is something to do.
     pub(crate) fn grid(&mut self, when: Int, blocks: [Int; 3]) {
         for (blocks, most) in blocks.iter().zip([Arch::MAX_GRID_X, Arch::MAX_GRID_YZ, Arch::MAX_GRID_YZ]) {
             self.steps.require(blocks.clone().at_most(most as i64), "a grid has no more blocks");

@@ -122,17 +122,17 @@ impl Shapes {
             Shapes::Product { .. } => (
                 2,
                 "D(m,n) is the sum over k of A(m,k) * B(k,n), with C(m,n) and auxiliary elements of the same m and n",
-                "A is (M,K), B is (K,N), and the others are (M,N); what is broadcast has stride 0, not extent 1",
+                "A is (M,K), B is (K,N), and the others are (M,N); a broadcast mode has stride 0, not extent 1",
             ),
             Shapes::Elementwise => (
                 1,
                 "an elementwise kernel reads each input at each coordinate of the outputs",
-                "pass views of one shape; what is broadcast has stride 0, not extent 1",
+                "pass views of one shape; a broadcast mode has stride 0, not extent 1",
             ),
             Shapes::RowSum => (
                 1,
-                "each row has one sum, of what all inputs hold there",
-                "pass views that fit together; what is broadcast has stride 0, not extent 1",
+                "each row has one sum, over the elements of all inputs",
+                "pass views that fit together; a broadcast mode has stride 0, not extent 1",
             ),
         }
     }

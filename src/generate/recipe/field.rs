@@ -53,7 +53,7 @@ pub(crate) use as_displayed;
 
 as_displayed!(u32, bool, DType, ConflictLevel);
 
-/// What is wrong with an expression, as the reason why a setting cannot be read.
+/// An expression's error in one line, as the reason why a setting cannot be read.
 fn one_line(error: ExprError) -> String {
     let ExprError { found, required, help, position, .. } = error;
     let at = position.map_or_else(String::new, |p| format!(" at position {p}"));
@@ -131,15 +131,16 @@ impl SettingValue for Vec<TensorSpec> {
     }
 }
 
-/// The lines of a documentation comment, each of which begins with a space, as one text without the first.
+/// The text of a documentation comment without its first space. Each of its lines begins with one.
 pub(crate) const fn doc(lines: &'static str) -> &'static str {
     lines.split_at(1).1
 }
 
 /// A recipe: a struct whose fields are its settings.
 ///
-/// A line is documentation (meaning and unit, as `cutemplate list` shows them), field, key where it is another word than the
-/// field, type, an example of a value, and, behind `if`, when the field means something and `Debug` shows it.
+/// A line holds documentation (meaning and unit, as `cutemplate list` shows them), field, key if it is another word
+/// than the field, type, and an example of a value. After `if` stands when the field means something and `Debug` shows
+/// it.
 macro_rules! recipe {
     (
         $(#[$meta:meta])*

@@ -123,23 +123,23 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
         Vec::new()
     }
 
-    /// How many times slower than the best candidate the model may expect a recipe to be that was the fastest for a similar problem,
-    /// and it is chosen all the same: what the model is wrong by, where all candidates were measured.
+    /// A recorded recipe for a similar problem is chosen even if the model expects it to be this many times slower than
+    /// the best candidate. It is the model's error where all candidates were measured.
     const DOUBT: f64 = 1.0;
 
-    /// What was measured of the candidates, and ships with the crate.
+    /// Measurements of the candidates that ship with the crate.
     fn record() -> Option<Record> {
         None
     }
 
-    /// The recipe for a problem: that of the most similar problem in a record of this family, where no extent differs by more than
-    /// a factor of 2, unless the model expects another to be faster by more than [`Recipe::DOUBT`]: tiles of one problem may not
-    /// divide another. Else the one that the model expects to be the fastest.
+    /// The recipe for a problem. It is that of the most similar problem in this family's record, if no extent differs
+    /// by more than a factor of 2. Tiles of one problem may not divide another. So the model's best candidate is chosen
+    /// instead if it is expected to be faster by more than [`Recipe::DOUBT`], or if the record has no similar problem.
     fn chosen(problem: &Problem, machine: &Machine, record: &Record) -> Option<Self> {
         Self::choices(problem, machine, record).into_iter().next()
     }
 
-    /// What is chosen, and what would be chosen without it, and so on.
+    /// The choices: the chosen recipe, the one that would be chosen without it, and so on.
     #[doc(hidden)]
     fn choices(problem: &Problem, machine: &Machine, record: &Record) -> Vec<Self> {
         let is_of_machine = record.arch.is_none_or(|arch| arch == machine.arch);
@@ -159,7 +159,7 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
     /// there is no choice.
     ///
     /// # Errors
-    /// As [`Recipe::from_settings`]; and why what was chosen is no kernel with these settings, if none is.
+    /// As [`Recipe::from_settings`]; and why no choice is a kernel with these settings.
     fn chosen_with(
         problem: &Problem,
         machine: &Machine,

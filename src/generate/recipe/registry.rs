@@ -21,7 +21,7 @@ pub const FAMILIES: &[Family] = &[
 /// All settings of a recipe, or why there is none.
 type Completed = Result<Settings, PlanError>;
 
-/// A kernel family, without its Rust type: what its [`Recipe`] says.
+/// A kernel family without its Rust type: the properties of its [`Recipe`].
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     /// Its name on the command line.
@@ -75,7 +75,7 @@ impl Family {
     /// Plans the recipe that the settings make, under `name` or the recipe's own default name.
     ///
     /// # Errors
-    /// Every reason why there is no such recipe, or why it would not be a right kernel.
+    /// Every reason why the recipe does not exist, or why its kernel would be wrong.
     pub fn plan(&self, settings: &Settings, name: Option<&str>, targets: &Targets) -> Result<Plan, PlanError> {
         (self.plan)(settings, name, targets)
     }
@@ -130,7 +130,7 @@ impl Family {
     /// settings that are given; `None` where there is no choice.
     ///
     /// # Errors
-    /// Given keys that are unknown, values that cannot be read, and why what was chosen is no kernel with them, if none is.
+    /// Given keys that are unknown, values that cannot be read, and why no choice is a kernel with them.
     ///
     /// ```
     /// use cutemplate::model::H200;
@@ -155,7 +155,7 @@ impl Family {
         (self.chosen)(problem, machine, &record, given)
     }
 
-    /// What was measured of the candidates, and ships with the crate.
+    /// Measurements of the candidates that ship with the crate.
     pub fn record(&self) -> Option<Record> {
         (self.record)()
     }
@@ -174,7 +174,7 @@ fn plan<R: Recipe>(settings: &Settings, name: Option<&str>, targets: &Targets) -
     }
 }
 
-/// There is no family of that name.
+/// The error for an unknown family.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no kernel family `{name}`; {}", match nearest {
     Some(n) => format!("did you mean `{n}`?"),

@@ -59,7 +59,7 @@ recipe! {
         inputs = "in": Vec<TensorSpec>, "f16:(?,1), f32:(0,1)";
         /// type of the sums
         out: DType, "f32";
-        /// who adds up a row: warp, block
+        /// threads that add up a row: warp, block
         by: Group, "warp";
         /// threads of a block, a multiple of 32
         threads: u32, "256";
@@ -143,14 +143,14 @@ fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> 
     Ok(Plan {
         facts: vec![
             Fact::new("function", &recipe.function, "of one element of each input, in f32"),
-            Fact::new("row", format!("{} threads", decision.group()), "each adds every so many elements"),
-            Fact::new("grid", format!("ceil_div(M,{})", decision.rows()), "so many rows a block"),
+            Fact::new("row", format!("{} threads", decision.group()), "each of n threads adds every n-th element"),
+            Fact::new("grid", format!("ceil_div(M,{})", decision.rows()), "rows per block"),
         ],
         ..planned(abi, decision)
     })
 }
 
-/// Everything that is no recipe.
+/// The tests for everything that is not a valid recipe.
 fn refuse(recipe: &Sum, checks: &mut Checks) {
     let (found, of) = (recipe.inputs.len(), recipe.function.inputs());
     if found != of || !(1..=INPUTS.len()).contains(&found) || recipe.function.outputs() != 1 {
@@ -167,7 +167,7 @@ fn refuse(recipe: &Sum, checks: &mut Checks) {
     for (name, spec) in INPUTS.iter().zip(&recipe.inputs) {
         if spec.strides.len() != 2 || spec.strides == [ModeStride::Unit; 2] {
             let (found, required) = (format!("{name} = {spec}"), "two modes, at most one of stride 1");
-            let because = "a matrix has rows and columns, whose elements are its own unless it is broadcast";
+            let because = "a matrix has rows and columns; only a broadcast one may repeat elements";
             checks.push(Code::TensorRank, found, required.into(), because, "in=f32:(?,1)".into());
         }
     }

@@ -59,14 +59,14 @@ impl fmt::Display for TensorSpec {
     }
 }
 
-/// The text is no tensor specification.
+/// The text is not a tensor specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// The element type.
     #[error(transparent)]
     Type(#[from] crate::dtype::UnknownDType),
     /// A stride.
-    #[error("`{0}` is no stride: 1 (contiguous), 0 (broadcast) and ? (given at launch) are; for example f16:(?,1)")]
+    #[error("`{0}` is not a stride: use 1 (contiguous), 0 (broadcast) or ? (given at launch); for example f16:(?,1)")]
     Stride(String),
     /// Parentheses.
     #[error("`{0}` has a parenthesis without its partner; for example f16:(?,1)")]

@@ -30,7 +30,7 @@ pub enum Error {
 /// A job that cannot be run: what, found, required, because, help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub what: String,
     /// What is there.
     pub found: String,

@@ -22,7 +22,7 @@ impl Extent {
         Extent { data, bytes, writable, elements: None }
     }
 
-    /// The memory of a bound tensor, of which the elements are there.
+    /// The memory of a bound tensor. Only its elements exist.
     pub(super) fn of(tensor: &BoundTensor) -> Extent {
         let view = &tensor.view;
         let item = view.dtype.bytes().0;

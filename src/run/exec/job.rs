@@ -38,11 +38,11 @@ impl<'a> From<&'a Binding> for Job<'a> {
 /// The memory of one tensor: from the view's first element to the last byte that is available.
 #[derive(Debug)]
 pub enum Buffer<'a> {
-    /// Of a tensor that the kernel reads.
+    /// A tensor that the kernel reads.
     Read(&'a [u8]),
-    /// Of a tensor that the kernel writes.
+    /// A tensor that the kernel writes.
     Write(&'a mut [u8]),
-    /// Of a tensor that the kernel reads in place: the memory of the tensor of that index, which is written.
+    /// A tensor that the kernel reads in place: it shares the memory of the written tensor with this index.
     InPlace(usize),
 }
 
@@ -86,13 +86,13 @@ fn resolve(buffers: &mut [Buffer<'_>]) -> Result<Vec<Extent>, Error> {
     let of_output = |output: usize| match found.get(output) {
         Some(Ok(extent)) if extent.writable => Ok(extent.to_read()),
         other => Err(refused(
-            "a tensor is read in place of none that is written",
+            "a tensor is read in place of a tensor that is not written",
             format!(
                 "Buffer::InPlace({output}), {}",
-                if other.is_some() { "which is no Buffer::Write" } else { "of none" }
+                if other.is_some() { "which is not a Buffer::Write" } else { "which does not exist" }
             ),
             format!("the index of a Buffer::Write among {} buffers", found.len()),
-            "in place means in the memory of an output",
+            "an in-place input shares the memory of an output",
             "pass Buffer::Read for a tensor with memory of its own",
         )),
     };

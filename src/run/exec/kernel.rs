@@ -25,8 +25,8 @@ impl<R> fmt::Debug for Kernel<R> {
 }
 
 impl<R: Recipe> Kernel<R> {
-    /// The kernel of an artifact that a build script left: nothing is compiled, and everything is looked for. Of several texts it is
-    /// that of the newest architecture which the executor runs.
+    /// The kernel of an artifact from a build script. Nothing is compiled, and every fault is looked for. Of several
+    /// texts it is that of the newest architecture that the executor runs.
     ///
     /// # Errors
     /// The artifact belongs to another version of the crate, has no PTX, or none that the executor runs.
@@ -78,8 +78,8 @@ impl<R> Kernel<R> {
         &self.program
     }
 
-    /// Runs the kernel and waits for it. Only elements are read and written: what lies between them may be used by
-    /// others meanwhile.
+    /// Runs the kernel and waits for it. Only elements are read and written: others may use the memory between them
+    /// meanwhile.
     ///
     /// # Errors
     /// A view does not fit the kernel; the kernel could not be run; or [`Error::Verdict`], where it did something wrong.

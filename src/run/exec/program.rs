@@ -61,7 +61,7 @@ impl Default for Options {
 pub struct Program {
     module: Arc<Module>,
     entries: Vec<String>,
-    /// Which of them begin while the kernel before them ends.
+    /// Entries that begin while the kernel before them ends (PDL).
     programmatic: Vec<String>,
     options: Options,
 }

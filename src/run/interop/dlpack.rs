@@ -141,7 +141,7 @@ impl Described {
             return Err(malformed(format!("no address for ({}) elements", list(tensor.shape()))));
         }
         let is_read_only = managed.flags().contains(DlpackFlags::READ_ONLY);
-        // Where there are no elements, the address says nothing.
+        // Without elements the address is meaningless.
         let ptr = if layout.size() == Some(0) { 0 } else { ptr };
         Ok(Self { dtype: dtype(tensor.dtype())?, ptr, layout, device: tensor.device(), is_read_only })
     }
@@ -215,9 +215,9 @@ impl<M: ManagedTensorBase> HostImport<M> {
     /// Takes a tensor of any strides that do not run backwards. One without modes is one element, `1:1`.
     ///
     /// # Safety
-    /// What the tensor says of its memory is true, as DLPack wants it: until this is dropped, its elements are there
-    /// and have values, nobody writes them, and nobody else uses them while they are written through
-    /// [`HostImport::view_mut`].
+    /// The tensor's description of its memory must be true, as DLPack requires. Until this is dropped, its elements
+    /// must exist and have values, and nobody may write them. While they are written through [`HostImport::view_mut`],
+    /// nobody else may use them.
     ///
     /// # Errors
     /// It lies elsewhere, has an element type that kernels have not, more modes than a view, or strides that run
@@ -244,7 +244,7 @@ impl<M: ManagedTensorBase> HostImport<M> {
     /// `T` is not the element type.
     pub fn view<T: Element>(&self) -> Result<View<'_, T, Host>, Refused> {
         self.of.holds::<T>()?;
-        // SAFETY: who made this has promised it for as long as it lives.
+        // SAFETY: the caller of the unsafe constructor has promised it for this value's lifetime.
         Ok(unsafe { View::from_raw_parts(self.of.ptr, self.of.available(), self.of.layout) })
     }
 

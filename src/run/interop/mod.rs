@@ -14,10 +14,10 @@ pub mod dlpack;
 #[cfg(feature = "ndarray")]
 pub mod ndarray;
 
-/// A tensor that cannot be a view, or a view that cannot be such a tensor: what, found, required, because, help.
+/// A tensor that cannot become a view, or the other way round: what, found, required, because, help.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub what: &'static str,
     /// What is there.
     pub found: String,

@@ -23,7 +23,7 @@ use crate::view::{Host, View, ViewLayout, ViewMut, ViewRef};
 
 /// The layout of an array, and the elements that it reaches from its first one on.
 fn of_array(shape: &[usize], strides: &[isize]) -> Result<(ViewLayout, Elements), Refused> {
-    // What does not fit is refused as too large.
+    // An extent that does not fit is refused as too large.
     let shape: Vec<i64> = shape.iter().map(|&e| i64::try_from(e).unwrap_or(-1)).collect();
     let strides: Vec<i64> = strides.iter().map(|&s| s as i64).collect();
     let layout = layout(&shape, &strides)?;
@@ -81,12 +81,12 @@ fn to_array(raw: &ViewRef) -> Result<StrideShape<IxDyn>, Refused> {
     if non_zero.is_none_or(|n| isize::try_from(n).is_err()) {
         return refuse("the view has too many coordinates", layout.to_string(), "at most isize::MAX of them".into());
     }
-    // Strides mean nothing where there is no element, and `span` has not looked at them.
+    // Without elements strides mean nothing, and `span` has not looked at them.
     let strides = if layout.size() == Some(0) { vec![0; layout.rank()] } else { extents(layout.stride()) };
     Ok(IxDyn(&extents(layout.shape())).strides(IxDyn(&strides)))
 }
 
-/// An address that may be pointed to, where there is no element.
+/// A valid dangling address, for a tensor without elements.
 fn pointer<T>(raw: &ViewRef) -> *mut T {
     match raw.span() {
         Some(0) => core::ptr::dangling_mut(),

@@ -138,8 +138,8 @@ impl LoadedEntry {
             attrs: &raw mut serialization,
             numAttrs: 1,
         };
-        // SAFETY: the attribute and the parameters live for the call; the entry waits for the kernel before it ahead of its first
-        // access to memory, so what orders this grid against other work is what orders any; the rest is for the caller.
+        // SAFETY: the attribute and the parameters live for the call. The entry waits for the kernel before it ahead of
+        // its first access to memory, so the order of the stream also orders this grid. The caller guarantees the rest.
         unsafe { sys::cuLaunchKernelEx(&raw const config, self.function, params.as_mut_ptr(), core::ptr::null_mut()) }
             .result()
             .map_err(DriverError::of("cuLaunchKernelEx"))
@@ -170,7 +170,7 @@ unsafe fn param_size(function: sys::CUfunction) -> Result<Option<usize>, DriverE
     // SAFETY: as for this function; both results are written to locals.
     match unsafe { sys::cuFuncGetParamInfo(function, 0, &mut offset, &mut size) }.result() {
         Ok(()) => Ok(Some(size)),
-        // How the driver says that there is no such parameter.
+        // The driver's error for an unknown parameter.
         Err(result::DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => Ok(None),
         Err(e) => Err(DriverError::of("cuFuncGetParamInfo")(e)),
     }

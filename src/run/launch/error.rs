@@ -71,15 +71,15 @@ pub enum LoadError {
         "kernel `{kernel}`: its fatbin is not the one that was compiled\n  \
          found:    sha256 {found}\n  \
          required: sha256 {required}, which the build script wrote down\n  \
-         because:  what is loaded runs on the GPU, whatever it is\n  \
+         because:  the GPU runs whatever is loaded\n  \
          help:     build it again"
     )]
     Changed {
         /// The kernel.
         kernel: String,
-        /// Of the fatbin that is there.
+        /// The sha256 of the fatbin that was found.
         found: Digest,
-        /// Of the one that was compiled.
+        /// The sha256 of the fatbin that was compiled.
         required: String,
     },
     /// Its fatbin was made of another text than the plan's.

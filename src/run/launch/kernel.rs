@@ -55,7 +55,7 @@ impl AnyKernel {
     /// # Ok(())
     /// # }
     /// ```
-    /// Bytes of which nobody knows where they come from are no fatbin that this takes:
+    /// Bytes of unknown origin are refused:
     /// ```compile_fail,E0308
     /// use cutemplate::{launch::{AnyKernel, Gpu}, plan::Plan};
     /// fn run(gpu: &Gpu, plan: Plan, bytes: &[u8]) {
@@ -73,9 +73,9 @@ impl AnyKernel {
     /// Loads any bytes as the fatbin of a plan, such as a file that was compiled elsewhere.
     ///
     /// # Safety
-    /// They are what nvcc made of the text that [`emit::render`] gives for the plan, with the flags of that
-    /// [`Unit`](emit::Unit). A launch checks its views against the plan and then lets the GPU run whatever is in them: other
-    /// machine code can read and write all memory that the context knows, that of this process included.
+    /// The bytes must be what nvcc made of the text that [`emit::render`] gives for the plan, with the flags of that
+    /// [`Unit`](emit::Unit). A launch checks its views against the plan, and then the GPU runs the bytes. Other machine
+    /// code can read and write all memory that the context knows, also that of this process.
     ///
     /// # Errors
     /// Where the fatbin is damaged, without code for this GPU, or has other entries than the plan.
@@ -121,7 +121,8 @@ impl<R: Recipe> Kernel<R> {
         if required.parse() != Ok(found) {
             return Err(LoadError::Changed { kernel: kernel(), found, required: required.to_owned() });
         }
-        // SAFETY: who made the artifact vouches that the fatbin with that sha256 is what nvcc made for the ABI of that digest.
+        // SAFETY: the author of the artifact vouches that nvcc made the fatbin with that sha256 for the ABI of that
+        // digest.
         let loaded = unsafe { Loaded::load(gpu, abi, bytes) }?;
         Ok(Self { loaded, recipe: PhantomData })
     }

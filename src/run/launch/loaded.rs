@@ -165,7 +165,7 @@ impl Loaded {
             return Ok(());
         }
         let guards = fence(stream, views, &binding)?;
-        // What failed is kept by the context, of which the stream may have an object of its own.
+        // The context keeps errors, and the stream may have a context object of its own.
         let kept = || context.check_err().and(stream.context().check_err());
         kept().map_err(DriverError::of("cuStreamWaitEvent"))?;
         let launched = self.enqueue(stream.cu_stream(), &binding);

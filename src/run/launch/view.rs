@@ -1,10 +1,9 @@
 //! Views of device memory that order a launch against other work.
 //!
 //! cudarc keeps two events with each allocation: its last read and its last write. A launch on a stream first makes the
-//! stream wait for them (a read waits for the last write, a write for both), and records the event once the kernel is in
-//! the stream. cudarc does the second half with a guard that records when it is dropped, and leaves it to the caller to
-//! keep the guard until the launch is made; a view carries a reference to its memory instead, so that the launch takes the
-//! guard and drops it, and there is nothing to keep and nothing to forget.
+//! stream wait for them: a read waits for the last write, a write for both. Once the kernel is in the stream, the
+//! launch records the event. cudarc records it when a guard is dropped, and the caller must keep that guard until the
+//! launch is made. Here, a view carries a reference to its memory, so that the launch takes and drops the guard itself.
 //!
 //! Two things are done here that cudarc leaves out. An event holds one record, so the stream of a later read waits for the
 //! earlier read before it records its own: the event then covers both. And the stream of the memory waits for each launch
@@ -43,7 +42,7 @@ pub struct Guard<'s> {
     memory: Arc<CudaStream>,
     /// The stream of the launch.
     launch: &'s CudaStream,
-    /// What is done when the launch is in its stream.
+    /// The action after the launch is in its stream.
     then: Then<'s>,
 }
 
@@ -51,15 +50,15 @@ pub struct Guard<'s> {
 enum Then<'s> {
     /// Nothing: the stream alone orders.
     Nothing,
-    /// The event of the last read is recorded anew, behind the read that it stood for.
+    /// The event of the last read is recorded again, after the read that it stood for.
     Read(&'s CudaEvent),
-    /// The event of the last write is recorded anew. The launch waited for what it stood for.
+    /// The event of the last write is recorded again. The launch has waited for the write that it stood for.
     Wrote(&'s CudaEvent),
     /// The stream of the memory waits for that of the launch.
     Join,
 }
 
-/// Held while an event is waited for and recorded anew: of two threads that read the same memory, one would lose the
+/// Held while an event is waited for and recorded again: of two threads that read the same memory, one would lose the
 /// record of the other otherwise.
 static RECORDING: Mutex<()> = Mutex::new(());
 

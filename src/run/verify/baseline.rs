@@ -24,7 +24,7 @@ pub struct Baseline<'a> {
     pub sizes: &'a Tensor,
 }
 
-/// Accumulators of another implementation, of which no sum overflows.
+/// Accumulators of another implementation. None of its sums overflows.
 pub(super) struct Given<'a> {
     baseline: Baseline<'a>,
     spread: Spread,
@@ -33,7 +33,7 @@ pub(super) struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// For the inputs of a product of `[M, N, K, L]`, of which A and B are the first two.
+    /// For the inputs of a product of `[M, N, K, L]`; the first two are A and B.
     pub(super) fn new(
         baseline: Baseline<'a>,
         inputs: &[&Tensor],
@@ -56,7 +56,7 @@ impl<'a> Given<'a> {
             }
         }
         if spread.relative >= 0.5 {
-            return wrong(format!("K = {k}, of which a sum may have no right digit"));
+            return wrong(format!("K = {k}: a sum of that many products may have no correct digit"));
         }
         let integers = inputs.iter().take(2).all(|t| first(t.size(), |i| values(t, i), |x| !exact(x)).is_none());
         let given = Self { baseline, spread, integers };
@@ -66,9 +66,7 @@ impl<'a> Given<'a> {
             !right || product.is_nan() || product.is_infinite()
         };
         match first(product.size(), |i| values(product, i).zip(values(sizes, i)), wrong_one) {
-            Some((product, size)) => {
-                wrong(format!("a product of {product:?} whose terms have sizes of {size:?} in all"))
-            }
+            Some((product, size)) => wrong(format!("a product of {product:?} with terms of {size:?} in total size")),
             None => Ok(given),
         }
     }
@@ -78,14 +76,14 @@ impl<'a> Given<'a> {
         (size + self.spread.absolute) / (1.0 - self.spread.relative)
     }
 
-    /// Whether these elements are the accumulators, rounded to their type: between the bounds of each, or the one that there is. A bound
-    /// itself, and what does not lie densely, is left to who looks closer.
+    /// Whether these elements are the accumulators, rounded to their type: between the bounds of each, or equal to its
+    /// only value. Elements at a bound, and tensors that are not dense, are left to the slower check.
     pub(super) fn are_right(&self, output: &Tensor, part: &Range<u64>) -> bool {
         let [Some(products), Some(sizes)] = [self.baseline.product, self.baseline.sizes].map(|t| dense::<f32>(t, part))
         else {
             return false;
         };
-        // Ends are rounded to f32 where a function is evaluated: what is an f32 and lies between them still does.
+        // Ends are rounded to f32 when a function is evaluated; an f32 between them stays between them.
         let is_f32 = matches!(output.dtype(), DType::F32 | DType::F16 | DType::Bf16);
         is_f32
             && with_scalar!(output.dtype(), T => {
@@ -150,7 +148,7 @@ fn values(tensor: &Tensor, index: u64) -> impl Iterator<Item = f32> {
     })
 }
 
-/// The first of so many items that is looked for. Works on all cores.
+/// The first item that matches. Works on all cores.
 fn first<T: Copy, I: Iterator<Item = T>>(
     count: u64,
     starting_at: impl Fn(u64) -> I + Sync,
@@ -184,7 +182,7 @@ mod tests {
         for wanted in
             [vec![], vec![0], vec![grain - 1, grain], vec![grain, 2 * grain + 1, last], vec![last], vec![count]]
         {
-            // What lies behind the last is not looked at.
+            // Items after the last one are not looked at.
             let found = first(count, |from| from.., |item: u64| wanted.contains(&item));
             assert_eq!(found, wanted.first().copied().filter(|item| *item < count), "{wanted:?}");
         }

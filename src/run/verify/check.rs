@@ -37,7 +37,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// What is accepted at each coordinate of the outputs.
+/// The accepted values at each coordinate of the outputs.
 pub(super) trait Problem: Sync {
     /// The shape of every output; `None` where nothing says so.
     fn shape(&self) -> Option<Vec<i64>>;
@@ -55,7 +55,7 @@ pub(super) trait Problem: Sync {
 pub(super) trait Cursor {
     /// At the next coordinate, for each output.
     fn accepted(&mut self) -> Result<Outputs, ExprError>;
-    /// What belongs to that coordinate, for a report.
+    /// The inputs at that coordinate, for a report.
     fn inputs(&self) -> Vec<Element>;
     /// Whether an operation that passes payloads on could have made a NaN of these bits there.
     fn carries(&self, dtype: DType, bits: u64) -> bool;
@@ -130,7 +130,7 @@ fn fit(plan: &Plan, problem: &dyn Problem, outputs: &[&Tensor]) -> Result<(), Re
     })
 }
 
-/// What was evaluated, or why not.
+/// The evaluated outputs, or the reason why there are none.
 fn evaluated(plan: &Plan, outputs: Result<Outputs, ExprError>, count: usize) -> Result<Outputs, ReferenceError> {
     let wrong = |found| ReferenceError::Inputs { family: plan.family().to_owned(), found };
     let outputs = outputs.map_err(|e| wrong(e.found))?;
@@ -210,16 +210,17 @@ fn marked(dtype: DType) -> bool {
 /// Compares every element of every output of the plan's kernel with the values that its definition accepts for the inputs,
 /// and checks the guards of the outputs.
 ///
-/// An elementwise kernel: where every operation is exact in IEEE 754 or in integers there is one value, and equal means equal
-/// bits but for NaN; a function such as `exp` may give the values within its documented error. See
+/// An elementwise kernel. If every operation is exact in IEEE 754 or in integers, there is one value, and equal means
+/// equal bits except for NaN. A function such as `exp` may give the values within its documented error. See
 /// [`Accept`](crate::expr::Accept).
 ///
-/// A product: the accumulator is a sum of K products in any order, each addition and multiplication rounded or fused. Where
-/// the factors are integers and the sum of `|a| * |b|` is at most 2^24, every such sum is exact and there is one value.
-/// Elsewhere it lies within `((1 + u)^K - 1) * sum |a| |b|` of the exact sum, u = 2^-24 (Higham, "Accuracy and Stability of
-/// Numerical Algorithms", 2nd edition, sections 3.1 and 4.2); on tensor cores, which cut off where others round, within as much
-/// for 3 K in place of K. A sum along a row is one of N terms, each within its own bounds. What the epilogue may give for all these is accepted. Factors
-/// that are multiplied by a scalar of 0 are not read: the accumulator is 0 there, whatever they hold, and so is C.
+/// A product: the accumulator is a sum of K products in any order, each addition and multiplication rounded or fused.
+/// If the factors are integers and the sum of `|a| * |b|` is at most 2^24, every such sum is exact and there is one
+/// value. Elsewhere it lies within `((1 + u)^K - 1) * sum |a| |b|` of the exact sum, u = 2^-24 (Higham, "Accuracy and
+/// Stability of Numerical Algorithms", 2nd edition, sections 3.1 and 4.2). Tensor cores cut off where others round:
+/// they get the same bound with 3 K instead of K. A sum along a row is a sum of N terms, each within its own bounds.
+/// Every value that the epilogue may give for these is accepted. Factors that are multiplied by a scalar of 0 are not
+/// read: the accumulator is 0 there, whatever they hold, and so is C.
 ///
 /// Works on all cores; the verdict does not depend on how many there are.
 ///
@@ -252,13 +253,13 @@ pub fn check_watched(
 /// The same for a product whose sums another implementation computed, such as a library on a GPU: in time proportional to the
 /// outputs.
 ///
-/// Both lie within `((1 + u)^K - 1) * sum |a| |b|` of the exact sum, so within twice that of each other, and the exact sum of sizes
-/// is at most `1 / (1 - ((1 + u)^K - 1))` times the one of the baseline. Where all factors are integers and that sum is below 2^24,
-/// both are exact.
+/// Both lie within `((1 + u)^K - 1) * sum |a| |b|` of the exact sum, so within twice that of each other. The exact sum
+/// of sizes is at most `1 / (1 - ((1 + u)^K - 1))` times the baseline's. If all factors are integers and that sum is
+/// below 2^24, both are exact.
 ///
 /// # Errors
-/// As [`check`]; a kernel that is no product; a baseline of another shape, or one that is not finite or so large that a sum could
-/// overflow, which says nothing about the kernel.
+/// As [`check`]; a kernel that is not a product; a baseline of another shape. Also a baseline that is not finite, or so
+/// large that a sum could overflow: it says nothing about the kernel.
 pub fn check_against(
     plan: &Plan,
     inputs: &[&Tensor],

@@ -78,7 +78,7 @@ impl GuardReport {
     }
 }
 
-/// Looks at everything in `all` that is no element: outside `span`, and in it where `elements` do not lie.
+/// Checks everything in `all` that is not an element: outside `span`, and between `elements` inside it.
 pub(crate) fn check<T: Scalar>(all: &[T], span: Range<usize>, elements: &InMemory) -> GuardReport {
     let look = |report: &mut GuardReport, at: usize, place: Place| {
         let found = all[at].bits();

@@ -12,8 +12,8 @@ named! {
     Fill, "kind of input":
     /// Integers from -8 to 8, each as likely: short sums and products of them are exact in every element type.
     Integers = "integers",
-    /// Integers from -2 to 2, each as likely: what rates of products are told of, since a GPU at the limit of its power is the slower
-    /// the more bits change.
+    /// Integers from -2 to 2, equally likely. Rates of products are quoted for these: a GPU at the limit of its power
+    /// is slower the more bits change.
     Small = "small",
     /// Mean 0, variance 1, close to a normal distribution, within +-4.9: a sum of uniform numbers, so that no
     /// mathematical library takes part and every machine gets the same bits.

@@ -1,9 +1,10 @@
 //! What right means: inputs, references, comparisons and memory guards, shared by tests, benches, the command line tool
 //! and users.
 //!
-//! A kernel is verified in four steps: inputs from a seed ([`Fill`]), an output that is filled with a marked NaN
-//! ([`Tensor::fill_unwritten`]), the kernel, and [`check`] against what its definition accepts, which also looks at the memory
-//! around the output and between its rows. There is no tolerance where the definition of the operation leaves none.
+//! A kernel is verified in four steps. Inputs come from a seed ([`Fill`]). The output is filled with a marked NaN
+//! ([`Tensor::fill_unwritten`]). The kernel runs. [`check`] compares with the values that its definition accepts, and
+//! looks at the memory around the output and between its rows. There is no tolerance if the definition of the operation
+//! leaves none.
 //!
 //! ```
 //! use cutemplate::arch::Targets;

@@ -47,7 +47,7 @@ use crate::view::{MAX_RANK, ViewLayout};
 /// Bytes of elements that are read from a pipe.
 const MOST_OF_A_PIPE: u64 = 64 << 30;
 
-/// What is wrong with a file, and which.
+/// A file's error, and which file.
 #[derive(thiserror::Error)]
 #[error("{}: {kind}", path.display())]
 pub struct NpyError {
@@ -65,7 +65,7 @@ impl std::fmt::Debug for NpyError {
     }
 }
 
-/// What is wrong with a file.
+/// The kind of a file's error.
 #[derive(Debug, thiserror::Error)]
 pub enum NpyErrorKind {
     /// The operating system says no.
@@ -107,7 +107,7 @@ pub enum NpyErrorKind {
     /// The tensor to read into is another one.
     #[error(transparent)]
     Into(#[from] Box<ShapeMismatch>),
-    /// What was written is not what had to be.
+    /// The written size is wrong.
     #[error(
         "wrote {found} bytes, required {required}; the file of that name is as it was\n  help: look for room on the file system"
     )]
@@ -266,8 +266,8 @@ impl Array {
     /// tensor `(M,N):(0,1)` takes an array `(M,N)` of equal rows, `(1,N)` or `(N,)`. Extents of 1 in front do not count.
     ///
     /// # Errors
-    /// Another type or shape; rows that differ where the tensor has one for all; where the operating system says no. What was read
-    /// so far is then in the tensor.
+    /// Another type or shape; rows that differ although the tensor has one for all; an error of the operating system.
+    /// The tensor then holds the part that was read.
     pub fn read_into(self, tensor: &mut Tensor) -> Result<(), NpyError> {
         let path = self.path.clone();
         self.fill(tensor).map_err(|kind| NpyError { path, kind })

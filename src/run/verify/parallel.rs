@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 /// Elements that one core takes at a time.
 pub(crate) const GRAIN: u64 = 1 << 16;
 
-/// What is told of the elements that are done: so many more of them. Called from several threads.
+/// Receives the number of elements that were just finished. Called from several threads.
 pub type Done<'a> = &'a (dyn Fn(u64) + Sync);
 
-/// How many threads work on so many parts.
+/// How many threads work on this many parts.
 fn threads(parts: u64) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     cores.min(usize::try_from(parts).unwrap_or(usize::MAX))

@@ -59,11 +59,11 @@ pub(crate) fn same_shape(a: &Tensor, b: &Tensor) -> Result<(), ShapeMismatch> {
 /// `x + y`, correctly rounded to nearest, ties to even.
 ///
 /// The sum is rounded to f32 (from f64, which changes nothing for f32 terms: 53 >= 2*24 + 2) and again to the element
-/// type. For f16 (11 bits of precision) and bf16 (8 bits) the
-/// second rounding changes nothing: a format with at least 2p + 2 bits holds enough of the sum (Figueroa, "When is double
-/// rounding innocuous?", SIGNUM Newsletter 30, 1995; 24 >= 2*11 + 2), and a sum in the subnormal range is a multiple of
-/// the smallest subnormal and therefore exact. GPUs do not flush f16 and bf16 subnormals in additions, and nvcc keeps f32
-/// subnormals unless told otherwise (CUDA C++ Programming Guide, "Floating-Point Standard"; nvcc `-ftz=false`).
+/// type. For f16 (11 bits of precision) and bf16 (8 bits) the second rounding changes nothing. A format with at least
+/// 2p + 2 bits holds enough of the sum (Figueroa, "When is double rounding innocuous?", SIGNUM Newsletter 30, 1995; 24
+/// >= 2*11 + 2). A sum in the subnormal range is a multiple of the smallest subnormal and therefore exact. GPUs do not
+/// flush f16 and bf16 subnormals in additions. nvcc keeps f32 subnormals unless told otherwise (CUDA C++ Programming
+/// Guide, "Floating-Point Standard"; nvcc `-ftz=false`).
 pub fn add<T: Scalar>(x: T, y: T) -> T {
     match (T::DTYPE.kind(), T::DTYPE) {
         (Kind::Int, _) => T::of_bits(x.bits().wrapping_add(y.bits())),

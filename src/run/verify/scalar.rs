@@ -5,8 +5,8 @@ use crate::expr::round;
 
 /// An element type with its bits and its value.
 ///
-/// The marks of integers, FP8 and truth values are numbers as well: what fills an output of such a type is chosen by
-/// [`fill_unwritten`](crate::verify::fill_unwritten).
+/// The marks of integers, FP8 and truth values are numbers as well. [`fill_unwritten`](crate::verify::fill_unwritten)
+/// chooses the fill of such an output.
 pub trait Scalar: Element + PartialEq + core::fmt::Debug {
     /// Fills redzones and the gaps between rows: a quiet NaN where the type has one with a payload, so that a kernel that
     /// reads it cannot go unnoticed.

@@ -18,12 +18,12 @@ pub(super) struct Computed {
     a: Vec<f32>,
     /// Elements of B, `(K,N,L)`, those of one k and l side by side.
     b: Vec<f32>,
-    /// Of each element of A and B how far the other way to round it is, where they are rounded; else none.
+    /// For each element of A and B, the distance to the other way to round it; empty if they are not rounded.
     steps: [Vec<f32>; 2],
     n: usize,
     k: usize,
     batches: usize,
-    /// Of the elements of B, for each l and n: whether all are integers.
+    /// For each l and n, whether all elements of B are integers.
     integers: Vec<bool>,
     spread: Spread,
 }
@@ -139,7 +139,7 @@ impl Computed {
         let spread = self.spread;
         let moved = self.moved(m, l);
         let bounds = |(n, (sum, size)): (usize, (&f64, &f64))| {
-            // A sum of sums of so many numbers itself.
+            // A sum of sums: it adds this many numbers itself.
             let moved = moved[n] * (1.0 + spread.relative);
             let size = size + moved;
             if moved == 0.0 && integers && size <= EXACT && self.integers[l * self.n + n] {
@@ -180,12 +180,13 @@ impl ComputedSums<'_> {
     }
 }
 
-/// How far rounded sums of so many products may be from exact ones.
+/// How far rounded sums of K products may be from exact ones.
 ///
-/// In a tree of K products with any shape, each product is rounded once and takes part in at most K - 1 additions that are
-/// rounded; adding 0 is exact, so that parts of K, and zeros beyond the edge of a matrix, add nothing. So the sum is one of
-/// `a * b * (1 + d)` with `|d| <= (1 + u)^K - 1 <= e^(K u) - 1`. A product below the normal numbers is off by at most half of
-/// the smallest subnormal, 2^-150, which grows no more than twice where K u is below ln 2, and else by e^(K u).
+/// In a tree of K products with any shape, each product is rounded once and takes part in at most K - 1 rounded
+/// additions. Adding 0 is exact, so split-K, and zeros beyond the edge of a matrix, add nothing. So the sum is a sum of
+/// `a * b * (1 + d)` with `|d| <= (1 + u)^K - 1 <= e^(K u) - 1`. A product below the normal numbers is off by at most
+/// half of the smallest subnormal, 2^-150. That error grows no more than twice if K u is below ln 2, and else by e^(K
+/// u).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spread {
     pub(super) relative: f64,
@@ -195,10 +196,11 @@ pub(super) struct Spread {
 impl Spread {
     /// For sums of K products on tensor cores, or in f32.
     ///
-    /// A tensor core adds exact products of 16-bit factors and an accumulator, at least 4 products at a time, at the exponent of
-    /// the largest term, cuts off what is below 24 bits there, and once more when it normalizes (M. Fasi et al., "Numerical
-    /// behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021). Those are 6 cuts for 4 products, each of less than
-    /// 2u times the sum of sizes: no more than 12 roundings; more products at a time have fewer for each.
+    /// A tensor core adds exact products of 16-bit factors and an accumulator, at least 4 products at a time, at the
+    /// exponent of the largest term. It cuts off bits below 24 there, and once more when it normalizes (M. Fasi et al.,
+    /// "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021). That makes 6 cuts for 4
+    /// products, each of less than 2u times the sum of sizes: no more than 12 roundings. More products at a time have
+    /// fewer cuts each.
     pub(super) fn of(k: usize, arithmetic: Arithmetic) -> Self {
         match arithmetic {
             Arithmetic::F32 => Self::new(k),
@@ -250,7 +252,7 @@ fn beyond(spread: Spread, row: &[f32], column: impl Iterator<Item = f32>, moved:
     terms.bounds(spread)
 }
 
-/// What is known of the terms so far.
+/// Bounds of the terms so far.
 #[derive(Default)]
 pub(super) struct Terms {
     low: f64,

@@ -348,8 +348,8 @@ impl Tensor {
         with_scalar!(self.dtype, T => self.set_each::<T>(|_| T::of_bits(T::UNWRITTEN)));
     }
 
-    /// Sets each element to the value of the row-major index of its coordinate, on all cores. What is broadcast takes that of
-    /// its last coordinate. Nothing changes where `T` is not the element type.
+    /// Sets each element to the value of the row-major index of its coordinate, on all cores. A broadcast element takes
+    /// the value of its last coordinate. Nothing changes if `T` is not the element type.
     pub(crate) fn set_each<T: Element>(&mut self, value: impl Fn(u64) -> T + Sync) {
         let all = InMemory::new(&self.layout.layout);
         let from = |part: u64| all.clone().starting_at(part * GRAIN);

@@ -1,5 +1,5 @@
-//! Rounding to tf32: f32 with 10 bits of fraction, to the nearest. What lies halfway goes to the even one by TMA, and away from
-//! zero by `cvt.rna` (seen on an H200; PTX ISA, `cvt`).
+//! Rounding to tf32: f32 with 10 bits of fraction, to the nearest. TMA rounds a value halfway to the even one,
+//! `cvt.rna` away from zero (seen on an H200; PTX ISA, `cvt`).
 
 /// Bits of f32 that tf32 has not.
 const CUT: u32 = 13;

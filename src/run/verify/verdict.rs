@@ -1,4 +1,4 @@
-//! What was found of a kernel's output.
+//! The verdict on a kernel's output.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::verify::guards::GuardReport;
 use crate::verify::scalar::value;
 
-/// What is right for one element.
+/// The accepted values of one element.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub enum Expected {

@@ -80,8 +80,8 @@ impl Iterator for Walk {
     }
 }
 
-/// The elements of a tensor by their place in memory: offsets ascend, and each comes once, with the row-major index of its
-/// coordinate; where a mode is broadcast, that of the last one.
+/// The elements of a tensor in the order of memory: offsets ascend, and each occurs once, with the row-major index of
+/// its coordinate. A broadcast mode has its last coordinate.
 #[derive(Clone, Debug)]
 pub(crate) struct InMemory {
     offsets: Walk,

@@ -62,7 +62,8 @@ pub(crate) struct BenchArgs {
     /// Draw the ratio of each problem to the baseline into an .svg file.
     #[arg(long, value_name = "FILE", value_parser = svg_file)]
     pub(crate) chart: Option<PathBuf>,
-    /// What the inputs hold: integers (from -8 to 8), small (integers from -2 to 2), normal or, but for products, specials.
+    /// Values of the inputs: integers (from -8 to 8), small (integers from -2 to 2), normal or
+    /// specials (not for products).
     #[arg(long, default_value = "normal")]
     pub(crate) fill: Fill,
     /// Seed of the inputs, and of random problems.

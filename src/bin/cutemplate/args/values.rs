@@ -15,7 +15,7 @@ impl FromStr for Capability {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let numbers = text.split_once('.').and_then(|(x, y)| Some(Self(x.parse().ok()?, y.parse().ok()?)));
-        numbers.ok_or_else(|| format!("`{text}` is no compute capability; one is 8.6"))
+        numbers.ok_or_else(|| format!("`{text}` is not a compute capability; for example 8.6"))
     }
 }
 

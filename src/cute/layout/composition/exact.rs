@@ -239,7 +239,7 @@ fn additive(slopes: &Slopes, pieces: &[Piece], leaves: usize) -> Result<(), Reas
     }
 }
 
-/// Enough for there to be no carry that counts: one comparison for each weight.
+/// A sufficient condition that no carry matters: one comparison for each weight.
 fn never_carries(slopes: &Slopes, pieces: &[Piece]) -> bool {
     let span = |weight: i128| -> Option<i128> {
         pieces.iter().try_fold(0i128, |sum, p| {
@@ -248,7 +248,8 @@ fn never_carries(slopes: &Slopes, pieces: &[Piece]) -> bool {
     };
     let positive = pieces.iter().all(|p| p.stride > 0) || pieces.iter().all(|p| p.stride < 0);
     if !positive {
-        // Of both signs: safe as long as everything stays inside the first mode that some stride is not a multiple of.
+        // Strides of both signs are safe as long as everything stays inside the first mode that some stride is not a
+        // multiple of.
         let first = slopes.jumps.iter().find(|jump| pieces.iter().any(|p| i128::from(p.stride) % jump.weight != 0));
         let reach: i128 =
             pieces.iter().map(|p| i128::from(p.stride).abs().saturating_mul(i128::from(p.extent - 1))).sum();

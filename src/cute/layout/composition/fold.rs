@@ -58,7 +58,7 @@ pub(super) fn compose(lhs: &Flat, b: &Layout) -> Result<Layout, LayoutError> {
     Ok(layout)
 }
 
-/// Cuts `rest` steps of `step` at the ends of A's modes. What is left for the last mode, which has no end, comes back.
+/// Cuts `rest` steps of `step` at the ends of A's modes. Returns the rest for the last mode, which has no end.
 fn cut(
     lhs: &Flat,
     signed: &dyn Fn(Leaf, Leaf) -> Result<Leaf, LayoutError>,

@@ -5,7 +5,7 @@
 //! CuTe C++ checks divisibility of each leaf of B alone, and so accepts some B whose leaves carry into each other under A
 //! (and returns a layout with other values), and refuses some that are representable.
 //!
-//! What is decided here, and where it goes beyond A's size or below 0:
+//! Choices that are made here, also beyond A's size and below 0:
 //! * A's last leaf has no bound, also where its extent is 1: `(4,1):(1,7) o 8:1` is `(4,2):(1,7)`.
 //! * A mode of B with stride 0 stays as it is. A mode of extent 1 gets the stride that CuTe gives it.
 //! * Negative strides: A continues below 0 as C++ division does, towards zero, so `A(-x) = -A(x)`.

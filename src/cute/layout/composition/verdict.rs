@@ -17,14 +17,14 @@ pub enum Cute {
     StrideDivisibility {
         /// The extent of A's mode.
         extent: i64,
-        /// What is left of B's stride there.
+        /// The rest of B's stride there.
         stride: i64,
     },
     /// `static_assert`: "Shape Divisibility Condition".
     ShapeDivisibility {
         /// The extent of the piece.
         extent: i64,
-        /// What is left of B's extent there.
+        /// The rest of B's extent there.
         rest: i64,
     },
 }

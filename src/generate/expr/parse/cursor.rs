@@ -5,7 +5,7 @@ use crate::expr::error::{ExprError, ExprErrorKind};
 use crate::near;
 
 impl<'a> Parser<'a> {
-    /// The next byte that is no white space.
+    /// The next byte that is not white space.
     pub(super) fn peek(&mut self) -> Option<u8> {
         let start = self.start();
         self.text.as_bytes().get(start).copied()
@@ -54,7 +54,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// What stands here is not what has to.
+    /// An error: the text here is not what the grammar requires.
     pub(super) fn fail(&mut self, required: impl Into<String>) -> ExprError {
         let start = self.start();
         let rest: String = self.text[start..].chars().take(24).collect();

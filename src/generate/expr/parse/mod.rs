@@ -21,7 +21,7 @@ enum Value {
     Condition(Id),
 }
 
-/// What the caller says about inputs and scalars; what is not said follows from the text.
+/// The caller's declarations of inputs and scalars. Anything undeclared follows from the text.
 #[derive(Clone, Copy)]
 struct Declared<'a> {
     inputs: Option<u8>,
@@ -42,8 +42,8 @@ impl Function {
     /// `saturate(i8, x)`. Numbers are decimal, `inf` or `nan`.
     ///
     /// # Errors
-    /// Where the text does not follow the grammar, uses an input that is not there or a name that is not declared: what
-    /// stands where, and what has to.
+    /// The text does not follow the grammar, or uses an input that does not exist or a name that is not declared. The
+    /// error gives the position, what was found and what is required.
     ///
     /// ```
     /// use cutemplate::expr::Function;
@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
         Ok(Function::from_nodes(self.nodes, inputs, &outputs))
     }
 
-    /// What stands between the bars, the first of which has been read.
+    /// Reads the inputs between the bars, after the first bar.
     fn signature(&mut self) -> Result<(), ExprError> {
         let start = self.at;
         let inputs = match self.peek() {

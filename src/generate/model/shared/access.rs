@@ -25,7 +25,7 @@ pub(super) struct Touch {
 /// The elements that the lanes of a warp move, and for copies where they read.
 type Asked = (Vec<Option<i64>>, Vec<i64>);
 
-/// A hash of indices, of which nobody chooses ones that meet: the usual one took a tenth of the time of a plan.
+/// A fast hash of indices, which no attacker chooses: the standard hash took a tenth of a plan's time.
 #[derive(Default)]
 struct Quick(u64);
 
@@ -214,7 +214,7 @@ pub(super) fn gather(
             touches[number].times += 1;
         }
     }
-    // A warp of which no lane takes part asks for nothing.
+    // A warp without an active lane requests nothing.
     touches.retain(|touch| touch.lanes.iter().any(Option::is_some));
     touches
 }

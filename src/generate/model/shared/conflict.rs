@@ -19,8 +19,8 @@ pub struct Conflict {
     pub request: Request,
     /// The bank with the most different words; `None` where not the banks are the reason, but the lines of a copy.
     pub bank: Option<u32>,
-    /// What lies in that bank, with the lanes that want it: words of 4 bytes, or lines of 128 for a copy; numbered from the
-    /// start of the tensor.
+    /// The places in that bank, with the lanes that want them: words of 4 bytes, or lines of 128 for a copy, numbered
+    /// from the start of the tensor.
     pub places: Vec<(i64, Vec<usize>)>,
 }
 

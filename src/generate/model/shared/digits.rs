@@ -1,5 +1,6 @@
-//! Layouts of sums. What threads move is a sum, of what the thread and what the value adds; where no digit of a coordinate carries, a
-//! layout's value of the sum is a sum as well, and what holds for all pairs is seen from each side by itself.
+//! Layouts of sums. Threads move the elements at sums: an offset of the thread plus an offset of the value. If no digit
+//! of a coordinate carries, a layout's value at the sum is the sum of its values. Then each side shows by itself what
+//! holds for all pairs.
 
 use crate::layout::Layout;
 
@@ -79,7 +80,7 @@ mod tests {
     proptest::proptest! {
         #![proptest_config(Config { rng_seed: RngSeed::Fixed(0x5eed_50b5), failure_persistence: None, ..Config::default() })]
 
-        /// Any indices at all: what is taken apart is right.
+        /// For any indices, the values of the separate digits are right.
         #[test]
         fn the_sum_of_values_is_the_value_of_the_sum(
             pairs in proptest::collection::vec((1_i64..7, -3_i64..40), 1..5),

@@ -48,7 +48,7 @@ pub struct SharedTensor {
     swizzle: Option<Swizzle>,
     /// From one stage to the next, where there are several.
     stage: Option<Elements>,
-    /// What its address is declared to be a multiple of, where that is not its widest access.
+    /// The declared alignment of its address, if that is not its widest access.
     declared: Option<Bytes>,
     accesses: Vec<WarpAccess>,
 }
@@ -57,7 +57,7 @@ impl SharedTensor {
     /// A tensor with elements of 1, 2, 4, 8 or 16 bytes and a layout of integers: `(BM,BK):(1,BM)`.
     ///
     /// # Errors
-    /// Another size of an element; a layout with strides that are no integers or with indices below 0.
+    /// Another size of an element; a layout with strides that are not integers, or with indices below 0.
     pub fn new(name: &str, element: Bytes, layout: Layout) -> Result<Self, SharedError> {
         if !element.0.is_power_of_two() || element.0 > 16 {
             return Err(error::element(name, element));
@@ -121,7 +121,7 @@ impl SharedTensor {
         &self.layout
     }
 
-    /// What exchanges its elements, if anything.
+    /// The swizzle of its elements, if any.
     pub fn swizzle(&self) -> Option<Swizzle> {
         self.swizzle
     }
@@ -141,8 +141,8 @@ impl SharedTensor {
         Bytes(self.elements().0 * self.element.0)
     }
 
-    /// What its address is a multiple of: what is declared, or its widest access, and at least an element.
-    /// [`SharedTensor::analyze`] checks that every access of every stage is aligned where the address is.
+    /// The alignment of its address: the declared one, or its widest access, and at least an element.
+    /// [`SharedTensor::analyze`] checks that every access of every stage is aligned if the address is.
     ///
     /// ```
     /// use cutemplate::model::{SharedOp, SharedTensor, WarpAccess};
@@ -186,7 +186,7 @@ pub(crate) fn storage(arrays: impl IntoIterator<Item = (Bytes, Bytes)>) -> Bytes
 #[cfg(test)]
 mod tests;
 
-/// The values of a layout, of which some are asked for.
+/// The values of a layout, computed on request.
 struct Offsets<'a> {
     layout: &'a Layout,
     /// All of them, where many are asked for, and they are as few as in shared memory; else none.

@@ -65,7 +65,7 @@ pub struct SharedAnalysis {
     pub layout: String,
     /// The memory that it takes, or one stage of it.
     pub memory: Bytes,
-    /// What its address is a multiple of.
+    /// The alignment of its address.
     pub alignment: Bytes,
     /// From one stage to the next, where there are several.
     pub stage: Option<Bytes>,
@@ -97,8 +97,8 @@ impl SharedTensor {
     /// What its accesses cost.
     ///
     /// # Errors
-    /// An access of a width that there is not, to an element that there is not, or to an address that is not a multiple of
-    /// what is moved.
+    /// An access of an unknown width, to an element that does not exist, or to an address that is not a multiple of the
+    /// access's bytes.
     pub fn analyze(&self) -> Result<SharedAnalysis, SharedError> {
         let block = self.swizzle.map_or(1, Swizzle::block);
         let requests = self.accesses.iter().map(|access| (access, self.requests(access, self.swizzle, block)));

@@ -15,7 +15,7 @@ use crate::units::{Bytes, Elements};
 pub struct Proposal {
     /// The layout, before the swizzle.
     pub layout: Layout,
-    /// What exchanges its elements, if anything.
+    /// The swizzle of its elements, if any.
     pub swizzle: Option<Swizzle>,
     /// The stride that is padded, as it was, and how many elements are added to it; larger strides grow with it.
     pub padding: Option<(Elements, Elements)>,
@@ -69,9 +69,10 @@ impl Best {
 }
 
 impl SharedTensor {
-    /// The best `keep` layouts of all legal swizzles, alone and with every padding of a leading stride by up to 32 words.
-    /// The best saves the most passes over all accesses; of those the one that takes the least memory; of those the simplest:
-    /// without a swizzle, with the fewest bits, with the fewest constant bits, with the smallest shift.
+    /// The best `keep` layouts of all legal swizzles, alone and with every padding of a leading stride by up to 32
+    /// words. The best layout saves the most passes over all accesses. Ties go to the layout that takes the least
+    /// memory. Further ties go to the simplest: without a swizzle, with the fewest bits, with the fewest constant bits,
+    /// with the smallest shift.
     ///
     /// A swizzle is legal where it permutes the elements of the tensor and keeps every vector whole; a padding where it keeps
     /// every vector whole and aligned.
@@ -127,7 +128,7 @@ impl SharedTensor {
         Ok(best.found)
     }
 
-    /// Every swizzle that permutes so many elements and leaves vectors whole, the simplest first.
+    /// Every swizzle that permutes this many elements and leaves vectors whole, the simplest first.
     fn legal(&self, elements: i64) -> impl Iterator<Item = Swizzle> + use<> {
         let base = i64::from(self.vector().ilog2());
         let most = i64::from(elements.max(1).trailing_zeros());
@@ -229,7 +230,7 @@ impl SharedTensor {
     }
 }
 
-/// The strides, those of at least `from` in proportion to `to`; `None` where one is no multiple of it.
+/// The strides, those of at least `from` in proportion to `to`; `None` if one is not a multiple of it.
 fn scale(strides: &IntTuple, from: i64, to: i64) -> Option<IntTuple> {
     match strides.as_int() {
         Some(stride) if stride < from => Some(IntTuple::int(stride)),

@@ -74,11 +74,11 @@ fn lanes(warp: &[i64]) -> Lanes {
     Lanes { least, others, bits }
 }
 
-/// Of requests with the same lanes: those whose begins have one key take as many passes.
+/// The key of a request's begin. Requests with the same lanes and keys take equally many passes.
 ///
-/// Where no lane has a bit that the begin has, too, their sum is their exclusive or, a swizzle of it that of both swizzled, and the begin
-/// exchanges banks, or lines, with each other. Elsewhere a begin that is a multiple of what swizzle and banks go round in moves all by as
-/// much. Either way vectors stay aligned, or not.
+/// If the begin shares no bit with any lane's offset, their sum is their exclusive or. Its swizzle is then the
+/// exclusive or of both swizzled values, so the begin only exchanges banks, or lines. Otherwise, a begin that is a
+/// multiple of the period of swizzle and banks moves all lanes equally far. In both cases, vectors stay aligned or not.
 fn key(begin: i64, bits: i64, low: i64, period: i64) -> i64 {
     if begin & bits == 0 { low } else { !(begin & (period - 1)) }
 }
@@ -126,7 +126,7 @@ impl SharedTensor {
             Some(source) => apart(&source.layout, &source.threads, &source.steps)?,
             None => [vec![0; threads.len()], vec![0; steps.len()]],
         };
-        // What serves a copy of 16 bytes is a line; where nothing is exchanged else, banks go round.
+        // Copies of 16 bytes are served by the line. Without a swizzle, other accesses repeat with the banks.
         let lined = op == SharedOp::Copy && width == 16;
         let period = if lined || block > 1 { block.max(PASS / size) } else { vector.max(WORD / size) };
         let mut all: Vec<[Lanes; 2]> = Vec::new();

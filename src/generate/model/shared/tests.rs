@@ -60,7 +60,7 @@ fn a_conflict_names_lanes_bank_and_words() {
     assert_eq!(load.to_string(), "access: 4 B a lane, 32 requests of 32.00 wavefronts (worst 32), least 1.00");
 }
 
-/// The A fragment of a matrix product: 4 x 8 lanes, 16 bytes each, of which 8 neighbours read the same.
+/// The A fragment of a matrix product: 4 x 8 lanes, 16 bytes each; 8 neighbours read the same.
 #[test]
 fn lanes_that_read_the_same_cost_nothing() {
     let load = |lane: fn(i64) -> i64| {
@@ -115,7 +115,7 @@ fn vectors_stay_whole_and_aligned() {
     for proposal in &all {
         assert!(proposal.swizzle.is_none_or(|swizzle| swizzle.base() >= 2), "{proposal}");
         assert!(proposal.padding.is_none_or(|(_, pad)| pad.0 % 4 == 0), "{proposal}");
-        // What is proposed is what an analysis of it finds.
+        // An analysis of the proposal finds the proposed counts.
         let same = SharedTensor { layout: proposal.layout.clone(), swizzle: proposal.swizzle, ..tile.clone() };
         let found = same.analyze().expect("legal");
         assert_eq!((found.extra(), found.memory), (proposal.extra, proposal.memory), "{proposal}");

@@ -60,7 +60,7 @@ fn parameters_and_grids_follow_from_what_is_given() {
 fn a_rule_is_read_as_it_is_written() {
     let text = serde_json::to_string(&rule()).expect("a text");
     assert_eq!(serde_json::from_str::<Rule>(&text).expect("it was written just now"), rule());
-    // What refers to nothing is refused where it is evaluated.
+    // A reference to nothing is refused when it is evaluated.
     for (found, other) in [("[6,", "[60,"), ("$0", "$70")] {
         let broken: Rule = serde_json::from_str(&text.replace(found, other)).expect("a rule");
         assert_ne!(broken, rule());

@@ -1,4 +1,4 @@
-//! What is decided for a recipe: modes, classes of tensors, vectors, threads, unrolling.
+//! The decisions for a recipe: modes, classes of tensors, vectors, threads, unrolling.
 
 use super::function::compute;
 use super::turn::Turn;
@@ -196,7 +196,7 @@ fn tensors_fit(recipe: &ElementwiseApply, outputs: &[&'static str], checks: &mut
                     "input" => {
                         "list as many in `in`; an input that is not used stands before the expression: |a, b| a".into()
                     }
-                    _ => "list as many in `out`, or leave `out` away".into(),
+                    _ => "list as many in `out`, or omit `out`".into(),
                 },
             );
         }
@@ -277,7 +277,7 @@ fn variant(recipe: &ElementwiseApply, n_mode: usize, checks: &mut Checks) -> Opt
         Variant::Transposed if !can_turn => refuse(
             checks,
             "matrices, an input that is contiguous along the other mode than the outputs, and outputs that are contiguous",
-            "the variant turns tiles of such inputs in shared memory; there is nothing to turn otherwise",
+            "the variant transposes tiles of such inputs in shared memory; other inputs need no transposition",
         ),
         Variant::Tv | Variant::Remapped if rank > 2 => refuse(
             checks,
@@ -320,11 +320,12 @@ fn vector(recipe: &ElementwiseApply, tensors: &[Tensor], variant: Variant, check
     checks::vector_width(checks, bytes, widest)
 }
 
-/// Vectors of all inputs that a thread of a tile has in flight where nothing is set, in bytes: what measurements on an H200 gave.
+/// Default for the bytes of input vectors that a thread of a tile has in flight, from measurements on an H200.
 const IN_FLIGHT: i64 = 128;
 
-/// Vectors of each tensor that a thread has in flight where nothing is set and there are no tiles. On an H200 one was the fastest where
-/// two inputs come from memory, and two where one does, since what is broadcast is in the caches, or where a vector is 16 elements.
+/// Default for the vectors of each tensor that a thread has in flight without tiles. On an H200 one vector was the
+/// fastest with two inputs from memory. Two were the fastest with one input from memory, because broadcast inputs stay
+/// in the caches, or with vectors of 16 elements.
 fn side_by_side(recipe: &ElementwiseApply, vec: i64) -> i64 {
     let from_memory = recipe.inputs.iter().filter(|input| !input.strides.contains(&ModeStride::Broadcast)).count();
     if from_memory < 2 || vec == 16 { 2 } else { 1 }
@@ -373,7 +374,7 @@ fn structure(
     Some((Body::Vectorized, threads, unroll))
 }
 
-/// Bytes of so many vectors of every tensor.
+/// Bytes of this many vectors of every tensor.
 fn in_flight(tensors: &[Tensor], vec: i64, unroll: i64) -> Bytes {
     Bytes(tensors.iter().map(|t| t.dtype.bytes().0).sum::<u64>() * (vec * unroll) as u64)
 }
@@ -420,7 +421,7 @@ fn tv(
     Some((Body::Tv { tile: Box::new(tile), val_layout, remapped }, threads, unroll))
 }
 
-/// The bytes of a value layout are no whole elements.
+/// The bytes of a value layout are not whole elements.
 fn tile_type(bytes: &Layout, dtype: DType, checks: &mut Checks, error: &LayoutError) {
     let size = dtype.bytes();
     checks.push(

@@ -152,7 +152,7 @@ fn modes(decision: &Decision, name: &str) -> Vec<String> {
     (0..decision.m_rank()).map(|i| if several { format!("{name}{i}") } else { name.to_owned() }).collect()
 }
 
-/// What is known of the alignment of tensors.
+/// The alignment of the tensors.
 fn alignment(decision: &Decision, rule: &mut Rule) {
     let vec = decision.vec;
     let contiguous = || decision.tensors.iter().filter(|t| t.class == Class::Contiguous);
@@ -183,7 +183,7 @@ fn alignment(decision: &Decision, rule: &mut Rule) {
     }
 }
 
-/// Blocks for so many items of each coordinate of M.
+/// Blocks for this many items per coordinate of M.
 fn counted(rule: &mut Rule, m: Vec<Int>, items: Int, per_block: i64) -> Int {
     let most = i64::from(i32::MAX);
     let all = m.into_iter().reduce(|rows, extent| {

@@ -110,7 +110,7 @@ pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Predicti
     Some(Prediction { traffic, blocks, threads: decision.threads, work: None })
 }
 
-/// Adds what is counted once, so many times.
+/// Adds one count, multiplied.
 fn many(counters: &mut [Counter], times: u64, count: impl FnOnce(&mut [Counter])) {
     let mut one = counters.to_vec();
     one.iter_mut().for_each(Counter::restart);

@@ -18,7 +18,7 @@ const ROW_THREADS: i64 = 8;
 pub(super) struct Shared {
     /// Its index among the tensors.
     pub(super) tensor: usize,
-    /// What spreads its columns over the banks.
+    /// The swizzle that spreads its columns over the banks.
     pub(super) swizzle: Option<Swizzle>,
     /// What it costs to write the tile and to read it.
     pub(super) analysis: SharedAnalysis,
@@ -62,7 +62,7 @@ impl Turn {
                 Code::Variant,
                 format!("{threads} threads, {} turned inputs, vectors of {vec} elements", turned.len()),
                 format!("a square tile of 16 to 128 whose vectors the threads divide, in {}", Arch::STATIC_SMEM),
-                "each thread brings in as many whole vectors as every other, and static shared memory has 48 KiB",
+                "every thread loads equally many whole vectors, and static shared memory has 48 KiB",
                 "threads=256, a smaller vector, or variant=vectorized".into(),
             );
             return None;

@@ -1,4 +1,4 @@
-//! What goes with a tile of D, read while its k-tiles are computed on.
+//! Prefetch: the epilogue inputs of a tile are read during its mainloop.
 
 use super::decide::Part;
 use super::keep;
@@ -20,11 +20,11 @@ const SHARES: u64 = 16;
 /// Tensors whose addresses there are registers for beside products.
 const TENSORS: usize = 2;
 
-/// Registers of a thread for a part of what waits for the epilogue: of all that goes with D, or 0, for none.
+/// Registers per thread that prefetch one slice of the epilogue inputs; 0 disables prefetch.
 ///
-/// Where a tile is kept, what waits lies where its parts lay before they were stored, else beside the accumulators. Without registers for
-/// all of it nothing waits: what is left would be computed a few elements at a time. Where tiles are computed by turns, another one
-/// is computed on while this one's are read.
+/// If a tile is kept, prefetched inputs reuse the registers of its stored slices; otherwise they lie beside the
+/// accumulators. Without registers for all of them nothing is prefetched: the rest would be computed a few elements at
+/// a time. Ping-pong does not prefetch: another tile is multiplied while this one's inputs are read.
 pub(super) fn registers(part: &Part, reads: &[Tensor], given: Option<u32>, keeps: bool) -> u64 {
     let Some(staged) = part.tiling.smem("D") else { return 0 };
     let parts = u64::from(parts_of_tile(&part.tiling, staged)).max(1);
@@ -42,8 +42,8 @@ pub(super) fn is_strided(tensor: &Tensor) -> bool {
     !matches!(tensor.is.strides.get(1), Some(ModeStride::Unit | ModeStride::Broadcast))
 }
 
-/// Registers that a thread's elements of a part take, where one that stands for all of a row or column is there once: a warpgroup has 64
-/// rows, of which a thread has two, and a quarter of their columns.
+/// Registers for a thread's elements of a slice. A mode with stride 0 takes one. A warpgroup has 64 rows: a thread has
+/// two of them, and a quarter of their columns.
 fn words(part: &Part, operand: &Operand, staged: &SmemTensor) -> u64 {
     let [rows, columns, _] = staged.extents().map(i64::unsigned_abs);
     let warpgroups = u64::from(part.tiling.threads_of_tile() / 128).max(1);

@@ -1,4 +1,4 @@
-//! Which recipe for a problem: what was measured on such problems, else a model of waves, bytes and epilogues.
+//! The recipe for a problem: by measurements of similar problems, else by a model of waves, bytes and epilogues.
 
 mod sm80;
 
@@ -25,7 +25,7 @@ fn k_tiles(problem: &Problem, of_one: u32) -> u64 {
     problem.k.div_ceil(u64::from(of_one.max(1))).max(1)
 }
 
-/// Tiles of a cluster in a group of a launch, where so many clusters are resident.
+/// Tiles of a cluster in a group of a launch with `resident` clusters at a time.
 fn group(recipe: &Gemm, problem: &Problem, resident: u64) -> Option<u64> {
     let tiles = tiles(recipe, problem);
     let turns = tiles.iter().product::<u64>().div_ceil(resident.max(1)).max(1);
@@ -41,7 +41,7 @@ fn staying(recipe: &Gemm, problem: &Problem, [clusters, even, resident]: [u64; 3
     stay::launched(recipe, launch, [group(recipe, problem, resident)?, resident]).filter(|_| whole)
 }
 
-/// Bytes of A and B that come from memory, where so many clusters compute at a time, of so many that could.
+/// Bytes of A and B that come from memory, with `running` clusters at a time where `resident` could run.
 fn factors_from_memory(recipe: &Gemm, problem: &Problem, [running, resident]: [u64; 2]) -> f64 {
     let tiles = tiles(recipe, problem);
     let lines = [problem.m, problem.n].map(|extent| 2.0 * extent as f64 * problem.k as f64);
@@ -56,8 +56,8 @@ fn factors_from_memory(recipe: &Gemm, problem: &Problem, [running, resident]: [u
 pub struct Expected {
     /// The recipe.
     pub recipe: Gemm,
-    /// Whole tiles that the busiest CTA computes, one after the other, or that CTAs of a multiprocessor compute beside each other, as
-    /// many as are resident.
+    /// Rounds of whole tiles: the tiles that the busiest CTA computes one after the other. On older architectures, a
+    /// multiprocessor's resident CTAs compute a round side by side.
     pub turns: u64,
     /// Seconds that a CTA multiplies one of them for, or waits for its factors.
     pub mainloop: f64,
@@ -86,14 +86,15 @@ const LAUNCH: f64 = 2.54e-6;
 /// TFLOP/s of 132 multiprocessors at 1.83 GHz).
 pub(super) const PER_CYCLE: f64 = 4096.0;
 
-/// Of its highest clock, what a GPU holds while its tensor cores are busy.
+/// The share of its highest clock that a GPU holds while its tensor cores are busy.
 const HELD: f64 = 0.974;
 
-/// Of that, what is left where D's tile has 64 columns: WGMMA reads as many rows of A for half of the products.
+/// The share of that rate that tiles of D with 64 columns reach: WGMMA reads as many rows of A for half of the
+/// products.
 const NARROW: f64 = 0.8;
 
-/// Of that, what is left with fewer than four stages, where warpgroups compute a tile together and by turns: now and then the next one has
-/// not come.
+/// The share of that rate with fewer than four stages, cooperative and ping-pong: now and then the next k-tile has not
+/// arrived.
 const FEW_STAGES: [f64; 2] = [0.96, 0.86];
 
 /// Bytes that L2 gives all multiprocessors in a second, of copies for a cluster what each CTA asks for.
@@ -132,7 +133,7 @@ const ADD_UP: f64 = 1.5e-6;
 /// Bytes of sums that are written, or read, in a second.
 const SUMS: f64 = 3e12;
 
-/// Of a copy's rate, what a product has.
+/// The memory bandwidth of a product, relative to a copy.
 const COPY: f64 = 0.84;
 
 /// The same where a factor stays in its stages, and CTAs that are side by side write one row of tiles of D, or two.
@@ -147,18 +148,18 @@ fn both(x: f64, y: f64) -> f64 {
     (x.powi(4) + y.powi(4)).powf(0.25)
 }
 
-/// Whether rows of so many 16-bit elements begin within sectors. Those that TMA does not copy are packed.
+/// Whether rows of `row` 16-bit elements begin within sectors. Rows that TMA cannot copy are packed.
 fn straddles(row: u64) -> bool {
     row.is_multiple_of(8) && !row.is_multiple_of(16)
 }
 
-/// How many times as much as is written of D is read and written again, since tiles of so many columns share sectors with others.
+/// Extra traffic, relative to D, of sectors that tiles of `columns` columns share.
 fn shared_sectors(problem: &Problem, columns: u64) -> f64 {
     if straddles(problem.n) && problem.n > columns { SHARED_SECTORS / columns as f64 } else { 0.0 }
 }
 
-/// How many times as long boxes of a tile take as those with rows of 128 bytes: what does not lie along K is cut into pieces that a
-/// swizzle spans.
+/// How many times slower boxes of a tile are than boxes with rows of 128 bytes. A tile that is not K-major is cut into
+/// pieces as wide as a swizzle.
 fn in_pieces(recipe: &Gemm, extent: u32, k_major: bool) -> f64 {
     let size = recipe.dtype.dtype().bytes().0 as i64;
     let row = (piece(extent.into(), size) * size) as f64;
@@ -189,7 +190,7 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let of_b = sectors(if recipe.b == Major::Col { problem.k } else { problem.n });
     let once = stays.map_or(1.0, |_| 1.0 / turns.max(1) as f64);
     let [asks_a, asks_b] = [0, 1].map(|factor| if factor == recipe.stays() { once } else { 1.0 });
-    // Of a factor that is K-major and has fewer rows than a tile no others are copied.
+    // A K-major operand with fewer rows than a tile is copied without rows outside of it.
     let [k_major_a, k_major_b] = recipe.k_major();
     let copied = |tile: u64, extent, k_major| if k_major { tile.min(extent) } else { tile } as f64;
     let [rows, columns] = [copied(bm, problem.m, k_major_a), copied(bn, problem.n, k_major_b)];
@@ -241,9 +242,10 @@ pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
 }
 
 impl Gemm {
-    /// The recipe for a problem: that of the most similar problem in the record, where no extent differs by more than a factor of 2 and
-    /// the model expects no other to be 1.02 times faster; else the fastest candidate by the model. Types and epilogue are for
-    /// whoever asks to change; [`Recipe::chosen_with`] takes the first that is a kernel with given ones.
+    /// The recipe for a problem. It is that of the most similar problem in the record if no extent differs by more than
+    /// a factor of 2 and the model expects no other recipe to be 1.02 times faster. Otherwise it is the model's fastest
+    /// candidate. Callers change types and epilogue as they need; [`Recipe::chosen_with`] takes the first candidate
+    /// that is a kernel with given ones.
     ///
     /// ```
     /// use cutemplate::model::H200;

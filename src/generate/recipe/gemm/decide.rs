@@ -1,4 +1,4 @@
-//! What is decided for a recipe: a plan for each group of architectures, and one for them all.
+//! The decisions for a recipe: a plan for each group of architectures, and one for them all.
 
 use super::settings::{LEAST_COLUMNS, settings};
 use super::{Gemm, entries, launch, order, predict, rule, tilings};
@@ -69,7 +69,7 @@ impl Isa {
     }
 }
 
-/// What is decided for one text.
+/// The decisions for one text.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     /// As it was given.
@@ -77,11 +77,11 @@ pub(super) struct Part {
     /// As the text has it.
     pub(super) recipe: Gemm,
     pub(super) isa: Isa,
-    /// Of the entry that has the kernel's name.
+    /// Tiling of the entry that has the kernel's name.
     pub(super) tiling: Tiling,
-    /// Of the entry that packs a factor ahead of it.
+    /// Tiling of the entry that packs an operand first.
     pub(super) pack: Tiling,
-    /// Of the entry for a D that TMA cannot store.
+    /// Tiling of the entry for a D that TMA cannot store.
     pub(super) direct: Option<Tiling>,
     /// Where clusters share tiles: how they write their sums, and of the entry that adds those up.
     pub(super) stream_k: Option<[Tiling; 2]>,
@@ -141,11 +141,13 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
     Ok(Plan { abi, parts: parts.clone(), ..first.clone() })
 }
 
-/// Registers for tensors that go with D: addresses and strides, what is read, or written, of them at a time, and, of more than one, what is
-/// computed of some while others are read, of two blocks of 64 rows at once where a thread has these.
+/// Registers for the epilogue inputs: addresses, strides, and the elements that are read or written at a time. With
+/// more than one tensor, some elements are computed while others are read. A thread with two blocks of 64 rows works on
+/// both at once.
 ///
-/// With the 32 that any kernel has, beside its accumulators, that is 40 for one tensor, 56 and 72 for two and three, with two blocks 104
-/// and 120. nvcc 13.0 has compiled kernels at these bounds; with two blocks it spilled a few registers at 88 and 104.
+/// With the 32 registers that any kernel has beside its accumulators, one tensor takes 40, two take 56 and three take
+/// 72. With two blocks they take 104 and 120. nvcc 13.0 has compiled kernels at these bounds. With two blocks it
+/// spilled a few registers at 88 and 104.
 fn for_tensors(count: u64, blocks: u32) -> u64 {
     match count {
         0 => 0,
@@ -236,7 +238,7 @@ fn one_instruction(recipe: &Gemm, tiling: &Tiling, checks: &mut Checks) {
         return;
     }
     let ([m, n, k], threads) = (recipe.tile.0, tiling.threads());
-    // Of 64 rows, in 128 threads.
+    // 64 rows, shared by 128 threads.
     let accumulators = n / 2;
     let most = tiling.launched_registers().saturating_sub(BESIDE_WGMMA);
     if accumulators > most {
@@ -245,7 +247,7 @@ fn one_instruction(recipe: &Gemm, tiling: &Tiling, checks: &mut Checks) {
             Code::Registers,
             format!("sm90a: BN = {n}: {accumulators} accumulators of one instruction, {threads} threads"),
             format!("at most {most}, BN up to {most_n}"),
-            "ptxas wants them, and a few besides, among the registers of the launch, whatever `setmaxnreg` adds (C7602)",
+            "ptxas needs them and a few more within the registers of the launch, even where `setmaxnreg` adds some (C7602)",
             format!("tile={m}x{most_n}x{k}"),
         );
     }
@@ -327,7 +329,7 @@ fn facts(part: &Part) -> Vec<Fact> {
         facts.push(Fact::new(
             "arrivals",
             value,
-            "at barriers: who asks TMA; warps that read a stage, of CTAs that share it",
+            "at barriers: the thread that issues TMA; the warps that read a stage, in all CTAs that share it",
         ));
     }
     facts.extend([&part.pack].into_iter().chain(part.stream_k.iter().flatten()).flat_map(Fact::copies));
@@ -335,11 +337,12 @@ fn facts(part: &Part) -> Vec<Fact> {
     let groups = order::GROUPS.map(|group| group.to_string()).join(" or ");
     let groups = part.recipe.group.map_or(groups, |group| group.to_string());
     let [along, next] = part.recipe.along().modes().map(str::to_uppercase);
-    let shares = if part.tiling.streams_k() { "; those that fill no round they share along K" } else { "" };
+    let shares =
+        if part.tiling.streams_k() { "; the last tiles, which do not fill a wave, are split along K" } else { "" };
     facts.push(Fact::new(
         "grid",
         format!("at most {} CTAs, in clusters of {along_m} x {along_n}{along_k}", part.recipe.ctas),
-        &format!("clusters take tiles by turns, {groups} of them along {along}, then along {next}{shares}"),
+        &format!("clusters take tiles in turn, {groups} of them along {along}, then along {next}{shares}"),
     ));
     facts
 }

@@ -24,7 +24,7 @@ struct Common<'a> {
     part: &'a Part,
     plan: &'a Plan,
     op: EpilogueText,
-    /// A, B, what goes with D, and D.
+    /// A, B, the epilogue inputs, and D.
     operands: Vec<Tensor>,
     threads: u32,
     smem_bytes: u64,
@@ -32,7 +32,7 @@ struct Common<'a> {
     aliases: Vec<Alias>,
     assertions: Vec<Assertion>,
     tensors: Vec<Shared>,
-    /// What shared memory begins at a multiple of.
+    /// The alignment of shared memory.
     align: u64,
 }
 
@@ -107,18 +107,19 @@ impl Common<'_> {
         self.part.tiling.streams_k()
     }
 
-    /// Whether a CTA finds its tile of a turn anew, instead of going on from the one before.
+    /// Whether a CTA computes its tile from the turn's number, instead of advancing from the tile before.
     fn finds_anew(&self) -> bool {
         self.part.isa == Isa::Sm80
     }
 
-    /// What stands behind the modes of a tensor of all tiles.
+    /// The last mode in the shape of a tensor of all tiles.
     fn modes_l(&self) -> &'static str {
         if self.batched() { ",l" } else { "" }
     }
 
-    /// The thread whose part is read. Beside a D that lies anywhere, and in clusters that share both ways, its places are found anew for each part:
-    /// else nvcc 13.0 finds all of them ahead of the products, and spills 120 to 380 bytes. Where it does not, C takes 1 to 5 % less time so.
+    /// The thread whose slice is read. Its addresses are recomputed for each slice beside a D of any alignment, and in
+    /// clusters that share both operands. Otherwise nvcc 13.0 computes all of them before the mainloop, and spills 120
+    /// to 380 bytes. Elsewhere they are not recomputed, and C takes 1 to 5 % less time.
     fn reading_thread(&self) -> &'static str {
         let [along_m, along_n, _] = self.part.tiling.cluster;
         if along_m > 1 && along_n > 1 { "anew(thread)" } else { "TmaStore ? thread : anew(thread)" }
@@ -139,7 +140,7 @@ impl Common<'_> {
         &self.operands[..2]
     }
 
-    /// What goes with D, and D.
+    /// The epilogue inputs, and D.
     fn epilogue(&self) -> &[Tensor] {
         &self.operands[2..]
     }
@@ -166,7 +167,7 @@ impl Common<'_> {
         (8 / words.max(1)).max(1)
     }
 
-    /// What is read ahead of a tensor.
+    /// The inputs that are read before a tensor.
     fn reads_before(&self, tensor: &Tensor) -> impl Iterator<Item = &Tensor> {
         self.reads().iter().take_while(|before| before.is.name != tensor.is.name)
     }
@@ -338,9 +339,9 @@ fn shared(part: &Part, tensor: &SmemTensor) -> Shared {
     Shared { name: tensor.name, param: tensor.name.to_lowercase(), align: tensor.align, ty, lent: tensor.lent }
 }
 
-/// Accumulators of a thread beside which there are registers for a part of D, for what waits, for 32 elements of each tensor that is
-/// read meanwhile, and for the addresses of many tensors, or of the elements of one along a stride. What waits where a tile is kept is taken
-/// back a copy at a time.
+/// The most accumulators of a thread that leave enough registers for a slice of D and prefetched inputs. Also for 32
+/// elements of each tensor that is read meanwhile, and for the addresses of many tensors, or of the elements of one
+/// along a stride. The prefetched inputs of a kept tile are taken back one copy at a time.
 fn roomy(part: &Part, reads: &[Tensor], given: Option<u32>, ahead: u64, keeps: bool) -> u64 {
     if keeps && ahead > 0 {
         return 0;

@@ -36,8 +36,8 @@ fn sums() -> Place {
 /// Threads of a CTA that adds up, and elements of each.
 const ADDS: [i64; 2] = [256, 4];
 
-/// Stream-K: what CTAs write of a tile that they share, and what adds that up: of the tile, some rows of as many columns as are a power
-/// of two, so that neighbours of a warp read and write neighbours.
+/// Stream-K: the tilings of the partial sums of a shared tile, and of the entry that adds them up. A CTA of that entry
+/// takes some rows of a tile. Their width is a power of two, so that neighbours of a warp read and write neighbours.
 pub(super) fn stream_k(recipe: &Gemm, tiling: &Tiling) -> Result<[Tiling; 2], LayoutError> {
     let ([m, n, k], [threads, each]) = (extents(recipe.tile), ADDS);
     let give = TileCopy {
@@ -81,10 +81,10 @@ pub(super) fn stream_k(recipe: &Gemm, tiling: &Tiling) -> Result<[Tiling; 2], La
 /// Threads of a CTA that packs.
 const PACKS: i64 = 256;
 
-/// A factor, in rows along its contiguous mode, whichever that is, from where it lies to the workspace. A warp reads and writes 32
-/// neighbours at a time: the rows that it reads begin anywhere, and those that it writes at multiples of 128 bytes, so that whole
-/// sectors are written. Each thread has sixteen elements on their way at once. Where the kernel multiplies rows along the other mode,
-/// a tile is read along the one and written along the other, by way of shared memory.
+/// Packs an operand into the workspace, in rows along its contiguous mode. A warp reads and writes 32 neighbours at a
+/// time. The rows that it reads begin anywhere. The rows that it writes begin at multiples of 128 bytes, so that whole
+/// sectors are written. Each thread has sixteen elements in flight. If the kernel multiplies rows along the other mode,
+/// a tile is transposed through shared memory.
 pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     let [rows, columns] = [64, 64];
     let lanes = Layout::new(pair([PACKS / columns, columns])?, pair([columns, 1])?)?;

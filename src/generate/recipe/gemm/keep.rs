@@ -15,7 +15,7 @@ pub(super) const BESIDES: u64 = 40;
 const OPERATIONS: usize = 4;
 const TENSORS: u64 = 1;
 
-/// Registers that a thread has: those that it is given, or as many as there may be.
+/// A thread's registers: the given number, else the most that there may be.
 pub(super) fn most(given: Option<u32>) -> u64 {
     given.map_or(Arch::MAX_REGISTERS_PER_THREAD, u64::from)
 }

@@ -50,7 +50,7 @@ pub(super) fn params(part: &Part) -> ParamStruct {
             ("whole", "tiles that a cluster computes as a whole; the others are shared"),
             (
                 "k_parts",
-                "parts of a shared tile that begin at multiples of k_share; what is left behind them is computed tile after tile",
+                "shares of a shared tile with k_share k-tiles each; clusters compute the rests after them tile after tile",
             ),
             ("k_share", "k-tiles that a cluster computes of shared tiles"),
             ("parts", "parts of shared tiles, whose sums lie in the workspace"),

@@ -35,18 +35,21 @@ use crate::recipe::{OfTensors, Raster, Recipe, TensorSpec};
 use crate::settings::{Setting, named};
 
 recipe! {
-    /// `D = epilogue(A @ B, C, ..)`: A `(M,K)` and B `(K,N)` of f16 or bf16, D `(M,N)` of the same type or f32, C like D, each
-    /// contiguous along either mode, of any extents, anywhere; with `batched`, all have a last mode L. The fastest are factors whose
-    /// rows begin at multiples of 16 bytes, which TMA, or `cp.async`, copies: a launch packs any other into a workspace first.
+    /// `D = epilogue(A @ B, C, ..)`: A `(M,K)` and B `(K,N)` of f16 or bf16, D `(M,N)` of the same type or f32, C like
+    /// D. Each is contiguous along either mode, of any extents, and may lie anywhere. With `batched`, all have a last
+    /// mode L. Operands whose rows begin at multiples of 16 bytes are the fastest: TMA, or `cp.async`, copies them. A
+    /// launch packs any other operand into a workspace first.
     ///
     /// With `dtype=tf32` A, B and D are f32, and each element of A and B is rounded to tf32, 10 bits of fraction, on its way. Tensor
     /// cores take tf32 along K only: a launch turns factors that lie along M or N while it packs them.
     ///
-    /// The epilogue is a traced function of the accumulator, of the element of C, and of auxiliary tensors, in this order: a text
-    /// names them in front, `|a, c, bias| a + c + bias`, or calls them `a`, `b`, `c`, ..; without one it is the accumulator. Where C is only ever multiplied by a run-time scalar, a launch with that scalar 0 does not read C;
-    /// where the accumulator is, A and B are not read. A function of two outputs gives D and E, `(M,N)` like D, which come as E, D among a
-    /// plan's operands: `gelu(a), a` keeps what a backward pass wants. Products are exact, sums are f32 in an order of the tensor cores', the
-    /// epilogue is f32, and each element of D is rounded once.
+    /// The epilogue is a traced function of the accumulator, of the element of C, and of auxiliary tensors, in this
+    /// order. A text names them in front, `|a, c, bias| a + c + bias`, or calls them `a`, `b`, `c`, ..; the default is
+    /// the accumulator. If C is only ever multiplied by a run-time scalar, a launch with that scalar 0 does not read C.
+    /// If the accumulator is, A and B are not read. A function of two outputs gives D and E, `(M,N)` like D; a plan's
+    /// operands end in E, D. For example, `gelu(a), a` keeps the input of gelu for a backward pass. Products are exact.
+    /// Sums are f32, in an order of the tensor cores' choice. The epilogue is f32, and each element of D is rounded
+    /// once.
     ///
     /// ```
     /// use cutemplate::arch::Targets;
@@ -62,7 +65,7 @@ recipe! {
     /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct Gemm |this| {
-        /// what A and B are multiplied as: f16, bf16, and tf32, for which they are f32
+        /// type in which A and B are multiplied: f16, bf16 or tf32 (A and B are f32)
         dtype: Factors, "bf16";
         /// type of C and D: f32, or that of A and B
         out: DType, "f32";
@@ -91,13 +94,14 @@ recipe! {
         cluster: Extents<2>, "1x2";
         /// sm_90a: CTAs of a cluster that compute each tile together, each of a part of K, and store their share of its columns: 1, 2, 4
         split_k: u32, "2", if this.split_k != 1;
-        /// sm_90a: stream-K: k-tiles that each CTA has to compute less, at least, for tiles that fill no round of CTAs to be shared
-        /// along K by all of them, and that a part of a tile has at least; an entry of its own adds up the sums. 0: no tile is shared
+        /// stream-K: minimum saving in k-tiles per CTA before the tiles of the last wave are split along K; also the
+        /// shortest piece. A separate entry adds up the sums. 0: no tile is split
         stream_k: u32, "16", if this.stream_k != 0;
         /// tiles of a cluster that are computed along M, or N, before the next along the other mode; auto: 2 where a launch takes
         /// up to some 36 microseconds and has more than 3 there, else 8
         group: Option<u32>, "4", if this.group.is_some();
-        /// mode that those of a group lie along: m, or n; auto: the one that a cluster lies along, else the longer one of a tile
+        /// mode along which the tiles of a group lie: m, or n; auto: the longer mode of the cluster, else the longer
+        /// one of the tile
         raster: Option<Raster>, "n", if this.raster.is_some();
         /// sm_90a: CTAs that are launched, at most; each computes tiles until there are none left
         ctas: u32, "128";
@@ -157,7 +161,7 @@ named! {
     /// All compute each tile together, 64 of its rows each at a time.
     #[default]
     Cooperative = "cooperative",
-    /// Two compute tiles of their own by turns: one multiplies while the other stores.
+    /// Ping-pong: two warpgroups compute a tile each, and one multiplies while the other stores.
     Pingpong = "pingpong",
 }
 
@@ -267,8 +271,8 @@ impl Recipe for Gemm {
     const SUMMARY: &'static str =
         "D = epilogue(A @ B, C, ..) on tensor cores: f16, bf16 or tf32 in, f32 accumulation, f16, bf16 or f32 out";
     const SETTINGS: &'static [Setting] = SETTINGS;
-    /// Every type, every swizzle and major, one to three warpgroups that compute a tile, or two that take turns, clusters of one,
-    /// two and four, parts of K, epilogues of one output and of two, batches.
+    /// Every type, every swizzle and major; one to three warpgroups that compute a tile, or ping-pong; clusters of one,
+    /// two and four; split-K; epilogues of one output and of two; batches.
     const CATALOGUE: &'static [&'static str] = &[
         "out=f16",
         "out=f32\nepilogue=|a; alpha| relu(alpha * a), -a\ntile=64x256x32\ncluster=1x2\nsplit_k=2\nsm80_tile=64x256x32\nsm80_stages=4",
@@ -306,7 +310,8 @@ impl Recipe for Gemm {
 
     const DOUBT: f64 = 1.02;
 
-    /// What was measured on an NVIDIA H200, with nvcc 13.0: f16 in and out, integers from -2 to 2, of 16384 x 16384 x 16384 N(0,1).
+    /// Measurements on an NVIDIA H200, with nvcc 13.0: f16 in and out, integers from -2 to 2, but N(0,1) for 16384 x
+    /// 16384 x 16384.
     fn record() -> Option<Record> {
         include_str!("h200.txt").parse().ok()
     }

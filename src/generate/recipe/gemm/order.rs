@@ -15,16 +15,17 @@ pub(super) const GROUPS: [i64; 2] = [2, 8];
 pub(super) struct Order {
     /// Tiles of a cluster along one mode before the next along the other.
     pub(super) group: Int,
-    /// Whether it begins while the kernel before it ends, which saves one or two microseconds. Clusters run on one GPC after the other
-    /// where all of them are free, and then those of a GPC have the same rows of D, of groups of 8 along M, and L2 presumably gives them
-    /// once; where each begins as another one ends, they run anywhere. A cluster with two CTAs across the mode that groups lie along
-    /// has those rows by multicast. Of long launches this was seen to matter, not on which GPC which cluster ran, nor what L2 gave.
+    /// Whether the launch begins while the kernel before it ends (PDL), which saves one or two microseconds. On an idle
+    /// GPU, clusters fill one GPC after the other. The clusters of a GPC then have the same rows of D, in groups of 8
+    /// along M, and L2 presumably gives these rows once. Clusters that begin as others end run anywhere. A cluster with
+    /// two CTAs across the mode of the groups shares these rows by multicast instead. Timings of long launches show the
+    /// effect; placement on GPCs and the traffic of L2 were not measured.
     pub(super) overlaps: Int,
 }
 
 impl Gemm {
-    /// The mode that tiles of a group lie along: the one that a cluster lies along, so that those which follow each other want the factor
-    /// that no multicast shares; of a cluster that is as long along both, the one that tiles are longer along.
+    /// The mode along which the tiles of a group lie: the longer mode of the cluster. Consecutive tiles then need the
+    /// same tile of the operand that multicast does not share. For a square cluster it is the longer mode of the tile.
     pub(super) fn along(&self) -> Raster {
         let [along_m, along_n] = self.cluster.0;
         let [bm, bn, _] = self.tile.0;
@@ -34,11 +35,11 @@ impl Gemm {
 }
 
 impl Order {
-    /// Of a launch where a CTA computes so many tiles at most, of so many k-tiles each, and so many tiles of a cluster lie along the mode
-    /// of groups.
+    /// Decides the order of a launch. A CTA computes at most `turns` tiles, each with `k_tiles` k-tiles. `lines` is the
+    /// number of tiles of a cluster along the mode of groups.
     pub(super) fn new(steps: &mut Steps, recipe: &Gemm, [turns, k_tiles, lines]: [Int; 3]) -> Self {
         let [bm, bn, bk] = recipe.tile.0.map(i64::from);
-        // Of factors twice as wide half as many are multiplied in a cycle (NVIDIA H100 Tensor Core GPU Architecture).
+        // Elements twice as wide: half as many products per cycle (NVIDIA H100 Tensor Core GPU Architecture).
         let wide = recipe.dtype.dtype().bytes().0 as i64 / DType::F16.bytes().0 as i64;
         let cycles = (2 * bm * bn * bk * wide / (choose::PER_CYCLE as i64)).max(1);
         let is_short = steps.set("is_short", (turns * k_tiles).at_most(SHORT / cycles));

@@ -84,7 +84,7 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
         wavefronts: shared.iter().map(passes).fold(each(lines), u64::saturating_add),
         l2_bytes: traffic.iter().map(|t| t.sectors.saturating_mul(SECTOR)).fold(0, u64::saturating_add),
         other_bytes: packed?,
-        // Of factors twice as wide half as many are multiplied in a cycle (NVIDIA H100 Tensor Core GPU Architecture).
+        // Elements twice as wide: half as many products per cycle (NVIDIA H100 Tensor Core GPU Architecture).
         tensor: Some(TensorWork { op, products: steps.saturating_mul(counts.products).saturating_mul(wide) }),
     };
     Some(Prediction { traffic, blocks: launch.blocks, threads: tiling.threads(), work: Some(work) })
@@ -96,8 +96,8 @@ fn parts(tiling: &Tiling, copy: &TileCopy) -> u64 {
     (m * n / copy.tile.iter().product::<i64>().max(1)).unsigned_abs()
 }
 
-/// Tiles of D for which A and B are asked for, of so many: where clusters take the same rows of tiles, or columns, again and again, a
-/// factor stays in the stages of each CTA. That batches have it anew is not counted.
+/// Tiles of D for which A and B are loaded, out of `blocks`. If clusters take the same rows or columns of tiles again
+/// and again, an operand stays resident in the stages of each CTA. Reloads for another batch are not counted.
 fn asked(part: &Part, rule: &Rule, values: &[i64], blocks: u64) -> [u64; 2] {
     let of = |name: &str| rule.steps.value(name, values).and_then(|value| u64::try_from(value).ok()).unwrap_or(0);
     let [stays, launched, period] = ["stays_in_stages", "launched", "period"].map(of);
@@ -131,7 +131,8 @@ fn lines(copy: &TileCopy, count: &CopyCount) -> u64 {
 }
 
 impl Launch {
-    /// What goes with D: each thread reads the elements of its accumulators, two neighbours along N in a row of four lanes.
+    /// Traffic of an epilogue input: each thread reads the elements of its accumulators, two neighbours along N, with
+    /// four lanes in a row.
     fn read(&self, operand: &Operand, view: &ViewRef) -> Traffic {
         let size = view.dtype.bytes().0;
         let elements = u64::try_from(self.moved[2]).unwrap_or(u64::MAX);
@@ -148,7 +149,7 @@ impl Launch {
         }
     }
 
-    /// What a copy asks of global memory, so many times for a tile of D; `None` where it has no side there.
+    /// A copy's requests to global memory, repeated for a tile of D; `None` if it does not touch global memory.
     fn traffic(&self, copy: &TileCopy, count: &CopyCount, times: u64) -> Option<Traffic> {
         let (operand, index) = match (copy.from, copy.to) {
             (Place::Global(_), Place::Shared("A")) => ("A", 0),

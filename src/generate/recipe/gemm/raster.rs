@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use crate::recipe::Raster;
 
-/// Tiles of a cluster in one matrix, numbered within groups of so many along one mode, then along the other, then group by group.
+/// Tiles of a cluster in one matrix, numbered within groups of `group` along one mode, then along the other, then group by group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiles {
     raster: Raster,
@@ -132,14 +132,14 @@ mod tests {
         assert!(exact > 1000 && more > 1000, "{exact} and {more}");
     }
 
-    /// 8192 x 8192 in tiles of 128x256, clusters of two along M: 16 rounds of 64 take 8 rows of clusters and 8 columns each. Of K = 8192 an
-    /// H100 read 1,073,867,776 bytes from memory, by ncu's `dram__bytes_read.sum`.
+    /// 8192 x 8192 in tiles of 128x256, clusters of two along M: 16 rounds of 64 take 8 rows of clusters and 8 columns
+    /// each. With K = 8192 an H100 read 1,073,867,776 bytes from memory, by ncu's `dram__bytes_read.sum`.
     #[test]
     fn what_l2_does_not_keep_is_read_again() {
         let tiles = Tiles::new(Raster::AlongM, 8, [32, 32]);
         let bytes = |[rows, columns]: [u64; 2]| (rows + columns) * 256 * 8192 * 2;
         assert_eq!(bytes(tiles.lines_from_memory(64, |lines| bytes(lines) <= 50 << 20)), 1_073_741_824);
-        // Of one with less K, what a round reads stays for the next, or all that a group reads for the next group.
+        // With less K, the operands of a round stay in L2 for the next round, or those of a group for the next group.
         assert_eq!(tiles.lines_from_memory(66, |[rows, columns]| rows + columns < 32), [32, 4 * 32]);
         assert_eq!(tiles.lines_from_memory(66, |[rows, columns]| rows + columns <= 40), [32, 32]);
         // Column by column each round reads all rows, or nearly.

@@ -49,7 +49,8 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
         let rows = Rows::of(part, &mut rule, operand);
         let lies = match part.isa {
             _ if turns => Int::from(0),
-            // Of rows past the last nothing is read, but cp.async is told their addresses; of batches there are none.
+            // Rows past the last are not read, but cp.async needs aligned addresses for them. There are no batches past
+            // the last.
             Isa::Sm80 => aligned(&rule, operand, vector, |mode| mode == 2).and(rows.inner.clone().divides_by(vector)),
             Isa::Sm90a => rows.lies(&mut rule),
         };
@@ -104,8 +105,8 @@ fn shared_tiles(part: &Part, rule: &mut Rule) {
     rule.workspace = rule.workspace.clone() + rule.steps.find("sums_of_parts") * of_a_part;
 }
 
-/// CTAs that are launched: as many as are resident at a time, in clusters, and no more than make each compute as often as the others; and
-/// whether they begin early.
+/// CTAs of a launch, in clusters, and whether they begin early. At most as many as are resident, and no more than let
+/// each compute equally often.
 fn blocks(part: &Part, rule: &mut Rule) -> (Int, Int) {
     let l = rule.param("l");
     let size = i64::from(part.tiling.cluster_size());
@@ -228,7 +229,7 @@ impl Rows {
         cuts: bool,
     ) -> Option<()> {
         let (_, tensor) = copy.in_global_and_shared()?;
-        // What does not follow is the same for all matrices.
+        // The other fields are the same for all matrices.
         let template = copy.tensor_map(part.tiling.smem(tensor)?, 0, [1, 1], 1, [1, 1])?;
         let TensorMapSpec { dtype, swizzle, .. } = template;
         let find = |name: &str| rule.steps.find(&format!("{name}_{}", self.param));

@@ -28,7 +28,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     };
     let (factors, older) = (recipe.dtype.dtype(), recipe.for_sm80());
     if recipe.out != DType::F32 && recipe.out != factors {
-        let because = "sums are f32, and D is either those or the factors' type";
+        let because = "sums are f32; D is f32 or has the type of A and B";
         let required = if factors == DType::F32 { "f32".to_owned() } else { format!("f32 or {factors}") };
         refuse(Code::TileType, format!("out = {}", recipe.out), required, because, "out=f32");
     }
@@ -46,27 +46,20 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
         }
     }
     if recipe.schedule == Consumers::Pingpong && ![64, 128].contains(&recipe.tile.0[0]) {
-        let because =
-            "a warpgroup multiplies 64 rows at a time, and each has accumulators of a whole tile: more rows do not fit";
+        let because = "each warpgroup computes a whole tile, 64 rows at a time: accumulators of more rows do not fit";
         let found = format!("schedule = pingpong, tile: BM = {}", recipe.tile.0[0]);
         let help = "tile=128x128x64, or schedule=cooperative";
-        refuse(
-            Code::TileSize,
-            found,
-            "64 or 128 where each warpgroup computes a tile of its own".into(),
-            because,
-            help,
-        );
+        refuse(Code::TileSize, found, "64 or 128 if each warpgroup computes its own tile".into(), because, help);
     }
     for (name, stages) in [("stages", recipe.stages), ("sm80_stages", older.stages)] {
         if !(2..=MOST_STAGES).contains(&stages) {
-            let because = "a pipeline computes one tile while others are on their way";
+            let because = "a pipeline computes one tile while others are in flight";
             let required = format!("2 to {MOST_STAGES} stages");
             refuse(Code::Stages, format!("{name} = {stages}"), required, because, &format!("{name}=3"));
         }
     }
     if recipe.cluster.0.iter().any(|along| ![1, 2, 4].contains(along)) {
-        let because = "each of its CTAs copies as many rows of what they share as the others, eight or more";
+        let because = "CTAs that share a tile copy equally many of its rows, eight or more each";
         refuse(
             Code::ThreadCount,
             format!("cluster = {}", recipe.cluster),
@@ -86,7 +79,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     ];
     for (name, found, least) in numbers.into_iter().flatten() {
         if !(least..=MOST_CTAS).contains(&found) {
-            let because = "each cluster takes tiles by turns, group by group";
+            let because = "clusters take tiles in turn, group by group";
             let help = if name == "group" { "group=8".to_owned() } else { format!("{name}=132") };
             let required = format!("{least} to {MOST_CTAS}");
             refuse(Code::TileSize, format!("{name} = {found}"), required, because, &help);
@@ -120,7 +113,7 @@ fn parts_of_k(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'sta
     }
     let columns = recipe.tile.0[1];
     if splits > 1 && !columns.is_multiple_of(LEAST_COLUMNS * splits) {
-        let because = "each CTA of a tile stores its share of the columns, as many at a time as a swizzle spans";
+        let because = "each CTA of a tile stores its share of the columns, as wide as a swizzle at a time";
         let required = format!("BN that is a multiple of {}", LEAST_COLUMNS * splits);
         let found = format!("tile: BN = {columns}, split_k = {splits}");
         refuse(Code::TileDivides, found, required, because, "tile=128x128x64");
@@ -132,22 +125,22 @@ fn shared_tiles(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'s
     let least = recipe.stream_k;
     least_part("stream_k", least, refuse);
     if least > 0 && recipe.split_k != 1 {
-        let because = "CTAs of a cluster that add up would compute parts of different tiles";
+        let because = "the CTAs of a cluster that add up their sums would compute different tiles";
         let found = format!("split_k = {}, stream_k = {least}", recipe.split_k);
         refuse(Code::SplitK, found, "one of them".into(), because, "stream_k=0");
     }
     if least > 0 && recipe.schedule == Consumers::Pingpong {
-        let because = "warpgroups that take turns compute as many k-tiles as each other";
+        let because = "ping-pong warpgroups compute equally many k-tiles";
         let found = format!("schedule = pingpong, stream_k = {least}");
         refuse(Code::SplitK, found, "schedule = cooperative".into(), because, "stream_k=0");
     }
 }
 
-/// Why no part of a shared tile has so many k-tiles at least.
+/// Why a shortest piece of this many k-tiles is refused.
 fn least_part(name: &str, least: u32, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
     if least > MOST_K_TILES {
         let required = format!("0, or 1 to {MOST_K_TILES} k-tiles");
-        let because = "it is what writing sums and adding them up costs, as k-tiles: from a few to some hundreds";
+        let because = "it is the cost of writing and adding up sums, in k-tiles: from a few to some hundreds";
         refuse(Code::SplitK, format!("{name} = {least}"), required, because, &format!("{name}=16"));
     }
 }

@@ -9,7 +9,7 @@ pub(super) struct Stays {
     pub(super) divides: Int,
     /// Clusters that are launched.
     pub(super) launched: Int,
-    /// Whether so many let each have the same rows of tiles again, or the same columns.
+    /// Whether `launched` clusters each get the same rows, or columns, of tiles again.
     again: Int,
 }
 
@@ -20,16 +20,17 @@ impl Gemm {
         if self.group == Some(1) { 1 - along } else { along }
     }
 
-    /// Which cluster after one wants the same of that factor, of so many tiles along the mode that groups are not of: the one that has its
-    /// place in a group, or, where a group is but one row or column, its place in that.
+    /// How many clusters later this operand's tile is needed again. That is after a group, or, if a group is a single
+    /// row or column, after its `others` tiles.
     fn period(&self, others: Int, group: Int) -> Int {
         if self.group == Some(1) { others.op(IntOp::Max, 1) } else { group }
     }
 }
 
 impl Stays {
-    /// Of so many tiles of a cluster, `others` along the mode that groups are not of, with so many k-tiles each, where `even` clusters compute
-    /// one as often as the other: as many as let each want the same again; at most as many as are resident.
+    /// Decides how many clusters are launched. There are `clusters` tiles, `others` of them across the mode of groups,
+    /// each with `k_tiles` k-tiles. `even` clusters compute equally often. Rounded up to whole periods, each cluster
+    /// needs the same tile again; that number is launched if all of them are resident.
     pub(super) fn new(
         steps: &mut Steps,
         recipe: &Gemm,

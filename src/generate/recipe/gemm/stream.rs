@@ -21,17 +21,17 @@ pub(super) struct Shares<T> {
     rest: T,
     /// Clusters that take rests.
     taking: T,
-    /// Parts whose sums lie in the workspace: those of tiles, then those of rests, where with each either the cluster or the tile is
-    /// another.
+    /// Partial sums in the workspace: first those of shares, then those of rests. Consecutive rests differ in the
+    /// cluster or in the tile.
     sums: T,
     /// Clusters that are launched.
     launched: T,
 }
 
 impl Shares<Int> {
-    /// Of so many tiles of a cluster with so many k-tiles each, where so many clusters run at a time. Writing and adding up the sums of a
-    /// part takes as long as half of `least` k-tiles: tiles are shared where a cluster computes at least as many less, and no part is
-    /// shorter.
+    /// Decides stream-K for `tiles` tiles of a cluster with `k_tiles` k-tiles each, and `resident` clusters at a time.
+    /// Writing and adding up the sums of a piece takes as long as half of `least` k-tiles. So tiles are shared only if
+    /// that saves a cluster `least` k-tiles, and no piece is shorter.
     pub(super) fn new(steps: &mut Steps, [tiles, k_tiles]: [Int; 2], resident: i64, least: i64) -> Self {
         let least = least.max(1);
         let left = steps.set("left", tiles.clone() % resident);

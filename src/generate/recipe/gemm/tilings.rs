@@ -30,8 +30,8 @@ const ANY_MAJOR: [[u32; 2]; 2] = [[232, 40], [152, 56]];
 /// Where a tile takes more boxes than [`BOXES`].
 const MANY_BOXES: [[u32; 2]; 2] = [[224, 56], [152, 56]];
 
-/// Boxes of a tile of one factor, whose coordinates nvcc 13.0 keeps in registers: with 40 of these it spills none of 11 boxes, and 8 bytes
-/// of 13 and of 15 in clusters of four.
+/// The most boxes of an operand's tile for the few registers. nvcc 13.0 keeps their coordinates in registers: with 40
+/// registers it spills nothing of 11 boxes, and 8 bytes of 13 and of 15 in clusters of four.
 const BOXES: i64 = 8;
 
 /// Accumulators that 232 registers have room for, where no tensor goes with D: nvcc 13.0 spills nothing of 192.
@@ -85,7 +85,7 @@ impl Gemm {
         self.lie_along_k().map(|along_k| along_k || only_k)
     }
 
-    /// Whether A and B of the text lie so: what does not is turned while it is packed.
+    /// Whether A and B lie along K in the text. An operand that lies otherwise is transposed while it is packed.
     pub(super) fn lie_along_k(&self) -> [bool; 2] {
         let (a, b) = (self.a == Major::Row, self.b == Major::Col);
         if self.is_turned() { [b, a] } else { [a, b] }
@@ -179,8 +179,8 @@ fn atoms([m, n]: [i64; 2]) -> Result<Layout, LayoutError> {
     make_layout(&IntTuple::tuple([m, n, 1].map(IntTuple::int))?)
 }
 
-/// TMA and WGMMA: warpgroups that compute, and one whose first thread asks for tiles. Of the columns that a CTA stores as many are
-/// staged at a time as a swizzle spans, a shorter one where the stages of A and B leave no room for more.
+/// TMA and WGMMA: consumer warpgroups, and a producer warpgroup whose first thread loads tiles. A slice of D is as wide
+/// as a swizzle, or narrower if the stages of A and B leave no room.
 pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     let columns = i64::from(recipe.tile.0[1] / recipe.split_k.max(1));
     let mut shorter = pieces(columns, recipe.out.bytes().0 as i64);
@@ -192,7 +192,7 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     Ok(tiling)
 }
 
-/// With so many columns of D staged at a time.
+/// With this many columns of D staged at a time.
 fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
     let [m, n, k] = extents(recipe.tile);
     let (warpgroups, teams) = consumers(recipe);
@@ -204,7 +204,7 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
         dtype: recipe.dtype.dtype(),
         from: Place::Global(recipe.factor(k_major)),
         to: Place::Shared(tensor),
-        // Each of those who share a tile asks for a part of the mode that is not contiguous.
+        // Each CTA that shares a tile loads its piece of the mode that is not contiguous.
         engine: Engine::Tma {
             extents: if k_major {
                 [x / i64::from(sharers.max(1)), k]
@@ -280,8 +280,8 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
     Ok(tiling)
 }
 
-/// What the CTAs of a tile send each other: of each of the others, the accumulators of the columns that this one stores, four
-/// neighbours of a thread in 16 bytes, those of neighbouring threads side by side.
+/// The partial sums that the CTAs of a tile send each other. From each other CTA come the accumulators of the columns
+/// that this one stores. Four neighbours of a thread take 16 bytes; neighbouring threads lie side by side.
 fn parts(tile: i64, threads: i64, splits: i64) -> Result<SmemTensor, LayoutError> {
     let (vector, vectors) = (4, tile / threads / splits / 4);
     let int = IntTuple::int;
@@ -309,9 +309,10 @@ fn consumers(recipe: &Gemm) -> (i64, u32) {
     }
 }
 
-/// The registers of two and of three warpgroups' threads. Tiles that are not K-major take several boxes, which whoever asks for them
-/// holds more of; and nvcc 13.0 spilled 4 to 56 bytes of it at 24 registers in clusters of four, where a tensor goes with D, and with a
-/// batch mode. So 24 is for accumulators that need what is over; of three warpgroups it has 32, at which none spilled.
+/// The registers of producer and consumer threads, with two and with three warpgroups. Tiles that are not K-major take
+/// several boxes, and the producer holds the coordinates of each. At 24 registers nvcc 13.0 spilled 4 to 56 bytes of it
+/// in clusters of four, with epilogue inputs, and with a batch mode. So the producer gets 24 only if the accumulators
+/// need the rest. With three warpgroups it gets 32, where nothing spilled.
 fn registers(recipe: &Gemm) -> [[u32; 2]; 2] {
     let ([m, n, _], (warpgroups, teams)) = (extents(recipe.tile), consumers(recipe));
     let is_plain =
@@ -326,7 +327,7 @@ fn registers(recipe: &Gemm) -> [[u32; 2]; 2] {
     if [m, n].into_iter().zip(k_major).map(boxes).any(|boxes| boxes > BOXES) { MANY_BOXES } else { ANY_MAJOR }
 }
 
-/// Blocks of 64 rows of which a thread has accumulators.
+/// Blocks of 64 rows that a thread has accumulators of.
 pub(super) fn blocks_of_rows(recipe: &Gemm) -> u32 {
     recipe.tile.0[0] / (64 * consumers(recipe).0.max(1) as u32)
 }

@@ -48,7 +48,8 @@ const TRIED: &[Tried] = &[
 /// Tile, stages, cluster, and least k-tiles of a part, where clusters share tiles.
 type Shared = ([u32; 3], u32, [u32; 2], u32);
 
-/// What is tried besides, where tiles fill no round: what sums of a part cost is about six microseconds of products.
+/// Stream-K candidates, for tiles that do not fill a wave. The sums of a piece cost about as much as six microseconds
+/// of products.
 const SHARED: &[Shared] = &[
     ([128, 256, 64], 4, [2, 1], 10),
     ([256, 128, 64], 4, [1, 2], 10),
@@ -72,8 +73,8 @@ const SHARED: &[Shared] = &[
 /// Schedule, tile, most stages, cluster, and rows of tiles ahead of the next columns, where K is short.
 type Short = (Consumers, [u32; 3], u32, [u32; 2], u32);
 
-/// What is tried besides, where all of K fits into the stages: with as many of them as its k-tiles divide, so that a factor stays there,
-/// and in rows of D that are as long as possible.
+/// Candidates whose stages hold all of K. The number of stages is a multiple of the number of k-tiles, so that an
+/// operand stays resident. Rows of D are as long as possible.
 const SHORT: &[Short] = &[
     (Consumers::Pingpong, [128, 128, 64], 6, [1, 2], 1),
     (Consumers::Pingpong, [128, 128, 64], 6, [2, 1], 1),
@@ -84,7 +85,7 @@ const SHORT: &[Short] = &[
 /// Rows of a tile, most columns, cluster, and least k-tiles of a part where clusters share tiles, else 0.
 type Fitted = (u32, u32, [u32; 2], u32);
 
-/// What is tried besides, where D has few columns of tiles: tiles no wider than so many of them need.
+/// Candidates for D with few columns of tiles: tiles as narrow as that number of columns allows.
 const FITTED: &[Fitted] = &[
     (128, 256, [2, 1], 0),
     (128, 256, [1, 2], 0),
@@ -110,7 +111,7 @@ const NARROWEST: u32 = 80;
 fn fitted(problem: &Problem, &(rows, most, [along_m, along_n], _): &Fitted, more: u64) -> Option<([u32; 3], u32)> {
     let along_n = u64::from(along_n);
     let columns = (problem.n.div_ceil(u64::from(most) * along_n) + more) * along_n;
-    // Tiles have multiples of 16 columns, and each CTA copies as many as the others of those that it shares, a multiple of 8.
+    // Widths are multiples of 16 columns. Each sharer of a tile copies equally many columns, a multiple of 8.
     let step = 16.max(8 * u64::from(along_m));
     let width = problem.n.div_ceil(columns).next_multiple_of(step);
     let fits = |width: &u32| columns <= FEW_COLUMNS && (NARROWEST..=most).contains(width);
@@ -128,8 +129,8 @@ fn staged([rows, columns]: [u32; 2]) -> Option<u32> {
 /// Rows of D up to which a tile has all of them.
 const MOST_FLAT: u32 = 128;
 
-/// What is tried besides, where D has few rows: tiles of all of them, as wide as a multiprocessor's share of the columns, or as part of it,
-/// and as many stages as there is room for.
+/// Candidate for D with few rows: tiles of all rows, as wide as a multiprocessor's share of the columns or an even part
+/// of it. It has as many stages as fit.
 fn flat(problem: &Problem, machine: &Machine) -> Option<([u32; 3], u32)> {
     let rows = u32::try_from(problem.m.next_multiple_of(64)).ok().filter(|rows| (64..=MOST_FLAT).contains(rows))?;
     let share = problem.n.div_ceil(machine.sms);
@@ -151,7 +152,7 @@ fn resident(machine: &Machine, cluster: u32) -> u64 {
 /// Tile, most stages, and least k-tiles of a part where CTAs share tiles.
 type Older = ([u32; 3], u32, u32);
 
-/// What is tried by the text for older architectures.
+/// Candidates for older architectures.
 const OLDER: &[Older] = &[
     ([128, 128, 64], 3, 8),
     ([256, 128, 64], 3, 8),
@@ -162,8 +163,8 @@ const OLDER: &[Older] = &[
     ([64, 64, 64], 4, 4),
 ];
 
-/// A CTA for each tile, and as many as are resident, which share tiles; with as many stages as there is room for; and how many are
-/// resident on a multiprocessor.
+/// Candidates for older architectures, and how many CTAs of each are resident on a multiprocessor. One candidate has a
+/// CTA for each tile, the other as many CTAs as are resident, which share tiles. Both have as many stages as fit.
 pub(super) fn for_older(problem: &Problem, machine: &Machine) -> Vec<(Gemm, u64)> {
     let Some(targets) = Targets::new([machine.arch]) else { return Vec::new() };
     let pair = |(tile, most, least): &Older| {
@@ -185,7 +186,7 @@ pub(super) fn for_older(problem: &Problem, machine: &Machine) -> Vec<(Gemm, u64)
     };
     let mut all: Vec<(Gemm, u64)> = Vec::new();
     for one in OLDER.iter().filter_map(pair).flatten() {
-        // Where there is no room for more stages, they are as many.
+        // With no room for more stages, two candidates are equal.
         if !all.contains(&one) {
             all.push(one);
         }

@@ -104,7 +104,7 @@ mod tests {
     use crate::recipe::Gemm;
     use crate::view::Host;
 
-    /// Views come as operands do: what is read, E, D. C in place is D, whether E was given before or after it.
+    /// Views come in the order of the operands: inputs, E, D. C in place is D, whether E was given before or after it.
     #[test]
     fn e_stands_ahead_of_d_and_c_in_place_is_d() {
         let (a, b, mut d, mut e) = ([1.0_f32; 6], [1.0_f32; 12], [0.0_f32; 8], [0.0_f32; 8]);

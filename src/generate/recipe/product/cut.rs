@@ -1,5 +1,5 @@
-//! How the tiles of D become CTAs: as they are, each in as many parts of K, or those of the last wave in parts, so that its CTAs
-//! end together.
+//! How the tiles of D become CTAs: whole, all split along K, or only the last wave split along K, so that its CTAs end
+//! together.
 
 use crate::plan::{Int, IntOp, Rule, Steps};
 
@@ -13,7 +13,7 @@ pub(crate) const F32: i64 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Parts {
-    /// Each tile in so many parts, all of which run side by side.
+    /// Each tile is split into this many pieces, which run side by side.
     Each(i64),
     /// So many CTAs run at a time; the tiles that do not fill such a wave are cut.
     Wave(i64),
@@ -39,7 +39,7 @@ pub(crate) struct CutRule {
 }
 
 impl Parts {
-    /// For so many tiles of D, each with `k_tiles` steps along K of `bk` products.
+    /// For `tiles` tiles of D, each with `k_tiles` steps along K of `bk` products.
     pub(crate) fn cut(self, tiles: i64, k_tiles: i64, bk: i64) -> Cut {
         let mut steps = Steps::default();
         let inputs = [steps.input("tiles"), steps.input("k_tiles")];
@@ -125,8 +125,8 @@ const ENDS: i64 = 2;
 const SUM: i64 = 24;
 
 impl CutRule {
-    /// For so many tiles of D, each with `k_tiles` steps along K of `bk` products, where `wave` blocks run at a time: the cheapest
-    /// of no parts, equal ones and unequal ones.
+    /// For `tiles` tiles of D, each with `k_tiles` steps along K of `bk` products, where `wave` CTAs run at a time: the
+    /// cheapest of no split, equal pieces and unequal pieces.
     fn of_wave(steps: &mut Steps, wave: i64, [tiles, k_tiles]: [Int; 2], bk: i64) -> Self {
         let left = steps.set("left", tiles.clone() % wave.max(1));
         let can_be_cut = Int::from(0).less(left.clone()).and(Int::from(1).less(k_tiles.clone()));
@@ -231,7 +231,7 @@ mod tests {
         // Little of D, much of K: all tiles are cut.
         let cut = Parts::Wave(264).cut(4, 4096, 32);
         assert_eq!((cut.whole, cut.parts, cut.k_part), (0, 64, 64));
-        // Where nothing is to be won, nothing is cut.
+        // Splitting gains nothing here.
         assert_eq!(Parts::Wave(264).cut(528, 128, 32).cut, 0);
         assert_eq!(Parts::Wave(264).cut(256, 64, 32).cut, 0);
     }

@@ -12,7 +12,7 @@ use crate::view::Access;
 /// Names of auxiliary tensors in the emitted text.
 const AUX: [&str; 6] = ["Aux0", "Aux1", "Aux2", "Aux3", "Aux4", "Aux5"];
 
-/// What becomes of the accumulators, as a recipe says it.
+/// The epilogue of a recipe.
 #[derive(Clone, Copy)]
 pub(crate) struct Epilogue<'a> {
     pub(crate) function: &'a Function,
@@ -76,8 +76,8 @@ impl Epilogue<'_> {
         fits
     }
 
-    /// A, B, C where it is read, the auxiliary tensors, E where there is a second output, and D, which is last: factors of one type, C, D
-    /// and E of another, each as it lies, E as D does.
+    /// The operands: A, B, C if it is read, the auxiliary tensors, E if there is a second output, and D last. A and B
+    /// have one type; C, D and E have another. E lies like D.
     pub(crate) fn operands(&self, has_c: bool, dtypes: [DType; 2], [a, b, d]: [Major; 3]) -> Vec<Operand> {
         let operand = |name, dtype, strides: &[ModeStride], access| {
             let batch = self.batched && strides.len() < 3;

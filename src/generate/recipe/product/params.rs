@@ -61,9 +61,9 @@ impl Fields<'_> {
     }
 }
 
-/// Whether vectors of `vec` elements at multiples of `vec` along the contiguous mode are aligned, at every coordinate of the others:
-/// of A `(M,K)`, B `(K,N)`, or what is `(M,N)`. Of a mode for which `ends` says so, no coordinate past the last is told: its stride is
-/// never used where it has one.
+/// Whether vectors of `vec` elements at multiples of `vec` along the contiguous mode are aligned, at every coordinate
+/// of the other modes. The operand is A `(M,K)`, B `(K,N)`, or `(M,N)`. If `ends` says so for a mode, no address past
+/// its last coordinate is computed: a mode of extent 1 then never uses its stride.
 pub(crate) fn aligned(rule: &Rule, operand: &Operand, vec: i64, ends: impl Fn(usize) -> bool) -> Int {
     let modes = match operand.name {
         "A" => ["m", "k", "l"],

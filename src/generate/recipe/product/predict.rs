@@ -8,9 +8,9 @@ use crate::plan::{Computes, ModeStride, Operand, Product};
 use crate::tiling::{Place, TileCopy, Tiling};
 use crate::view::{Access, ViewRef};
 
-/// A launch, of which the first CTA stands for all: one that hangs over an edge counts as if it did not.
+/// A launch. The first CTA stands for all: a CTA at an edge counts as a whole one.
 pub(crate) struct Launch<'a> {
-    /// Of its copies from and to global memory, the first two load A and B, and the third stores D.
+    /// Its first two copies from and to global memory load A and B; the third stores D.
     pub(crate) tiling: &'a Tiling,
     pub(crate) shared: &'a [SharedAnalysis],
     pub(crate) product: &'a Product,
@@ -63,7 +63,7 @@ impl Launch<'_> {
         let of_steps = |each: u64| count(steps).saturating_mul(each);
         let end_sectors = total(ends.iter().map(|(blocks, each)| each.sectors.saturating_mul(*blocks)));
         let work = Work {
-            // Of four extents of at most 2^31 each.
+            // Four extents of at most 2^31 each.
             flop: count(2 * m * n * k * l),
             blocks: count(whole),
             instructions: of_steps(step.instructions).saturating_add(requests),
@@ -137,8 +137,8 @@ impl Launch<'_> {
         let unit = factor < 2 || operand.strides.get(1) == Some(&ModeStride::Unit);
         let wide = unit && operand.aligned(view, moves.vector());
         let (vec, rows) = (if wide { moves.vector() } else { 1 }, copy.tile[0]);
-        // Of the first batch. Rows and columns that are not there too have addresses, which are no numbers of 64 bits: what counts
-        // is how far apart they are.
+        // Addresses of the first batch. Rows and columns outside of the matrix have addresses too, which may exceed 64
+        // bits: only their distances count.
         let along = |mode: usize, at: i64| at.wrapping_mul(view.layout.stride().get(mode).copied().unwrap_or(0));
         let size = view.dtype.bytes().0;
         for lanes in moves.requests(vec) {
@@ -154,7 +154,7 @@ impl Launch<'_> {
     }
 }
 
-/// What a CTA does for one step along K: a tile, or one k where there are no tiles.
+/// A CTA's work for one step along K: a k-tile, or one k without tiles.
 struct Step {
     /// Loads of A and B.
     traffic: [Traffic; 2],

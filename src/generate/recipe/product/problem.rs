@@ -47,7 +47,7 @@ impl Problem {
         alike.then(|| factor(self.m, other.m) + factor(self.n, other.n) + factor(self.k, other.k))
     }
 
-    /// Which of these problems is the most similar; among equals the first.
+    /// The index of the most similar of these problems; among equals the first.
     pub fn nearest(&self, problems: &[Problem]) -> Option<usize> {
         let near = problems.iter().enumerate().filter_map(|(i, other)| Some((self.distance(other)?, i)));
         near.min_by(|(x, _), (y, _)| x.total_cmp(y)).map(|(_, index)| index)
@@ -66,7 +66,7 @@ impl FromStr for Problem {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("`{text}` is no problem; one is 4096x4096x4096 row row");
+        let bad = || format!("`{text}` is not a problem; for example 4096x4096x4096 row row");
         let mut words = text.split_whitespace();
         let extents = words.next().ok_or_else(bad)?.split('x').map(str::parse).collect::<Result<Vec<u64>, _>>();
         let &[m, n, k] = extents.map_err(|_| bad())?.first_chunk::<3>().ok_or_else(bad)?;

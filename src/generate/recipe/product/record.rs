@@ -1,4 +1,4 @@
-//! What was measured: for problems of a device, the fastest recipe of a family among candidates.
+//! Measurements of a device: for each problem, the fastest recipe of a family among candidates.
 
 use core::fmt;
 use core::str::FromStr;
@@ -21,7 +21,7 @@ pub struct Measured {
     pub ratio: f64,
 }
 
-/// What was measured of one family on one kind of device.
+/// Measurements of one family on one kind of device.
 ///
 /// ```
 /// use cutemplate::recipe::{Recipe, Sgemm};

@@ -19,7 +19,8 @@ pub(crate) struct Tensor {
 }
 
 impl Tensor {
-    /// A tensor as the text has it: B is (N,K), as in CuTe. What is contiguous along N is moved by so many elements at a time.
+    /// A tensor as the text has it: B is (N,K), as in CuTe. A tensor that is contiguous along N is moved by `vector`
+    /// elements at a time.
     pub(crate) fn new(product: &Product, is: Operand, vector: i64) -> Self {
         let (extents, modes) = match is.name {
             "A" => (["m", "k"], "(M,K)"),
@@ -51,7 +52,7 @@ impl Tensor {
         }
     }
 
-    /// `C` in `tCrC` would be the accumulators: what is read of C is `tCrX`.
+    /// `C` in `tCrC` would be the accumulators, so the fragment of C is `tCrX`.
     pub(crate) fn read_name(&self) -> &'static str {
         if self.is.name == "C" { "X" } else { self.is.name }
     }
@@ -118,7 +119,7 @@ pub(crate) struct EpilogueText {
 }
 
 impl EpilogueText {
-    /// Of a product with these operands.
+    /// The epilogue's text for a product with these operands.
     pub(crate) fn new(product: &Product, operands: &[Operand]) -> Self {
         let mut helpers = Helpers::new(Compute::F32);
         let functor = product.epilogue().functor("Op", &mut helpers);

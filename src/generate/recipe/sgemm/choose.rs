@@ -1,4 +1,5 @@
-//! Which recipe for a problem: what was measured on such problems, else a model that counts waves, bytes and operations.
+//! The recipe for a problem: by measurements of similar problems, else by a model that counts waves, bytes and
+//! operations.
 
 use super::{Sgemm, Variant};
 use crate::arch::Arch;
@@ -64,8 +65,9 @@ pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Sgemm> {
 }
 
 impl Sgemm {
-    /// The recipe for a problem: that of the most similar problem in the record, where no extent differs by more than a
-    /// factor of 2 and the model expects no other to be 1.25 times faster; else the fastest candidate by the model.
+    /// The recipe for a problem. It is that of the most similar problem in the record if no extent differs by more than
+    /// a factor of 2 and the model expects no other recipe to be 1.25 times faster. Otherwise it is the model's fastest
+    /// candidate.
     ///
     /// ```
     /// use cutemplate::model::H200;
@@ -104,7 +106,7 @@ fn steps(recipe: &Sgemm, problem: &Problem, machine: &Machine, [tiles, k_tiles]:
     let (busiest, summed) = match recipe.parts() {
         Parts::Each(_) => (blocks * k_part, problem.m * problem.n),
         Parts::Wave(wave) => {
-            // Of each place in a wave: whole tiles one after the other, then a part, or parts that end as early.
+            // Each place in a wave computes whole tiles one after the other, then a piece, or pieces that end as early.
             let wave = wave.unsigned_abs();
             let place = whole.div_ceil(wave) * k_tiles + if in_parts > 0 { k_part } else { 0 };
             (place * wave / machine.sms, u64::from(bm * bn) * in_parts)
@@ -124,8 +126,8 @@ fn expected(recipe: Sgemm, problem: &Problem, machine: &Machine) -> Option<Expec
     let smem = Bytes(4 * (bm + bn + 4) * bk * u64::from(recipe.stages));
     let fits = Footprint { threads: u32::try_from(threads).ok()?, registers, smem }.occupancy(machine.arch).blocks;
     let at_a_time = u64::from(fits).clamp(1, blocks_per_sm.max(1));
-    // A scheduler issues one instruction a cycle, and of those of a thread for one k, TM*TN are products; (TM+TN)/4 load
-    // 16 bytes, and copies, addresses and loops were as many again.
+    // A scheduler issues one instruction a cycle. A thread issues TM*TN products for one k, and (TM+TN)/4 loads of 16
+    // bytes. Copies, addresses and loops were as many again.
     let products = tm * tn;
     let share = products / (products + (tm + tn) / 2.0);
     // Schedulers issue in 85 of 100 cycles with four warps each, in 75 with two: as counted on an H200.

@@ -1,4 +1,4 @@
-//! What is decided for a recipe: threads, copies, shared memory, registers.
+//! The decisions for a recipe: threads, copies, shared memory, registers.
 
 use super::{Sgemm, Variant, facts, launch, tilings};
 use crate::arch::Targets;
@@ -141,7 +141,7 @@ fn extents(recipe: &Sgemm, checks: &mut Checks) -> bool {
             Code::TileSize,
             format!("{name} = {extent}"),
             &format!("1 to {LARGEST} elements"),
-            "a tile is what one block computes; larger ones fit in no shared memory",
+            "one block computes a tile; larger tiles do not fit in shared memory",
             "tile=128x128x16 thread=8x8",
         );
     }
@@ -162,7 +162,7 @@ fn extents(recipe: &Sgemm, checks: &mut Checks) -> bool {
         Code::TileDivides,
         format!("variant = pipelined, BK = {bk}"),
         "an even BK",
-        "columns of a tile are in two sets of registers by turns, and the first of the next tile belongs in the first set",
+        "columns of a tile alternate between two sets of registers, and each tile's first column must be in the first set",
         &format!("BK = {} or {}", bk.saturating_sub(1).max(2), bk.saturating_add(1)),
     );
     let (right, thread) = match recipe.variant {
@@ -191,7 +191,7 @@ fn pipeline(recipe: &Sgemm, checks: &mut Checks) -> bool {
             Code::Stages,
             format!("variant = {variant}, stages = {stages}"),
             said("2 to 16 stages", "1 stage"),
-            "a pipeline computes one tile while others are on their way; the other rungs have one tile",
+            "a pipeline computes one tile while others are in flight; the other rungs have one tile",
             said("stages=3", "variant=pipelined"),
         ),
         checks.require(
@@ -207,7 +207,7 @@ fn pipeline(recipe: &Sgemm, checks: &mut Checks) -> bool {
             Code::SplitK,
             format!("variant = {variant}, split_k = {split_k}, wave = {wave}"),
             if *split_k > 1 { "split_k = 1" } else { said("0 to 65535 blocks", "wave = 0") },
-            "the tiles that do not fill a wave are cut along K in place of all tiles, and their sums are written to memory, \
+            "only the tiles that do not fill a wave are split along K, and their sums are written to memory, \
              where a second kernel adds them in order",
             said("wave=264 split_k=1", "variant=pipelined"),
         ),
@@ -261,7 +261,7 @@ fn resident(recipe: &Sgemm, threads: u32, targets: &Targets, checks: &mut Checks
         Code::ThreadCount,
         format!("min_blocks = {blocks} of {threads} threads"),
         &format!("at most {limit} threads at a time on a multiprocessor of {arch}"),
-        "so many blocks are never there together, and ptxas then binds registers by nothing (CUDA C++ Programming Guide, \
+        "this many blocks are never resident together, and ptxas then ignores the register limit (CUDA C++ Programming Guide, \
          \"Compute Capabilities\")",
         &format!("min_blocks={} at most, or fewer threads", limit / threads.max(1)),
     );

@@ -50,7 +50,9 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
     facts.push(match recipe.parts() {
         Parts::Each(1) => Fact::new("grid", tiles, "and batches along z"),
         Parts::Each(_) => Fact::new("grid", tiles, "and batches and parts of K along z; a second kernel sums in order"),
-        Parts::Wave(_) => Fact::new("tiles", tiles, "and batches, along N first; what fills no wave is cut along K"),
+        Parts::Wave(_) => {
+            Fact::new("tiles", tiles, "and batches, along N first; tiles that do not fill a wave are split along K")
+        }
     });
     facts
 }

@@ -6,7 +6,7 @@ use crate::arch::Arch;
 use crate::plan::{Field, Given, Int, ModeStride, Operand, ParamStruct, ParamType, Reach, Rule, WORKSPACE};
 use crate::recipe::product::{self, Fields, Parts, number};
 
-/// The parameter struct: addresses, workspace, strides, extents, what is cut, alignment, scalars.
+/// The parameter struct: addresses, workspace, strides, extents, split-K, alignment, scalars.
 pub(super) fn params(decision: &Decision) -> ParamStruct {
     let (recipe, operands) = (&decision.recipe, operands(decision));
     let (scalars, alpha) = (recipe.epilogue.scalars(), decision.product.alpha());

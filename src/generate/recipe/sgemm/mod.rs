@@ -28,9 +28,10 @@ recipe! {
     /// `D = epilogue(A @ B, C, ..)`: f32, A `(M,K)`, B `(K,N)`, D row-major `(M,N)`, of any extents; with `batched`, all have a
     /// last mode L.
     ///
-    /// The epilogue is a traced function of the accumulator, of the element of C, and of auxiliary tensors, in this order: a text
-    /// names them in front, `|a, c, bias| a + c + bias`, or calls them `a`, `b`, `c`, ..; without one it is `alpha * a + beta * c`. Where C is only ever multiplied by a run-time scalar, a launch with that scalar 0
-    /// does not read C; where the accumulator is, A and B are not read.
+    /// The epilogue is a traced function of the accumulator, of the element of C, and of auxiliary tensors, in this
+    /// order. A text names them in front, `|a, c, bias| a + c + bias`, or calls them `a`, `b`, `c`, ..; the default is
+    /// `alpha * a + beta * c`. If C is only ever multiplied by a run-time scalar, a launch with that scalar 0 does not
+    /// read C. If the accumulator is, A and B are not read.
     ///
     /// ```
     /// use cutemplate::arch::Targets;
@@ -67,8 +68,8 @@ recipe! {
         stages: u32, "3", if this.variant == Variant::Pipelined;
         /// parts of K with blocks of their own, for pipelined
         split_k: u32, "4", if this.variant == Variant::Pipelined;
-        /// blocks that run at a time, for pipelined: tiles that do not fill such a wave are cut along K, as many times as lets
-        /// its blocks end together, and a second kernel adds their parts in order; 0 for none. An H200 runs `min_blocks` on
+        /// blocks that run at a time, for pipelined. Tiles that do not fill such a wave are split along K, so that its
+        /// blocks end together; a second kernel adds their sums in order. 0: no split. An H200 runs `min_blocks` on
         /// each of 132 multiprocessors
         wave: u32, "264", if this.variant == Variant::Pipelined;
         /// keep loads of shared memory ahead of the products by __syncwarp, for pipelined: true, false
@@ -218,7 +219,7 @@ impl Recipe for Sgemm {
 
     const DOUBT: f64 = 1.25;
 
-    /// What was measured on an NVIDIA H200, with nvcc 13.0.
+    /// Measurements on an NVIDIA H200, with nvcc 13.0.
     fn record() -> Option<Record> {
         include_str!("h200.txt").parse().ok()
     }

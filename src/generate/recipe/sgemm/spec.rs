@@ -82,6 +82,8 @@ impl FromStr for SmemLayout {
             "auto" => Some(SmemLayout::Auto),
             _ => pad().or_else(|| text.parse().ok().map(SmemLayout::Swizzled)),
         }
-        .ok_or_else(|| format!("`{text}` is none of auto, pad4 (elements between columns) and Sw<2,3,3> (a swizzle)"))
+        .ok_or_else(|| {
+            format!("`{text}` is not one of auto, pad4 (elements between columns) and Sw<2,3,3> (a swizzle)")
+        })
     }
 }

@@ -22,7 +22,7 @@ fn bytes(elements: i64) -> Bytes {
     Bytes((elements * F32) as u64)
 }
 
-/// The largest vector of 1, 2 or 4 elements that divides so many.
+/// The largest vector of 1, 2 or 4 elements that divides an extent.
 fn vector_of(elements: i64) -> i64 {
     [4, 2, 1].into_iter().find(|v| elements % v == 0).unwrap_or(1)
 }
@@ -79,9 +79,9 @@ impl Sgemm {
     }
 }
 
-/// The threads that compute. Those of a warp are numbered in a zigzag: bit 0 of a lane goes along N and bit 1 along M, so
-/// that lanes l and l ^ 1 read the same of A and lanes l and l ^ 2 the same of B. A load of 16 bytes then serves twice as many
-/// lanes at a time, as `model::banks` counts.
+/// The threads that compute. The lanes of a warp are numbered in a zigzag: bit 0 goes along N and bit 1 along M. So
+/// lanes l and l ^ 1 read the same of A, and lanes l and l ^ 2 the same of B. A load of 16 bytes then serves twice as
+/// many lanes at a time, as `model::banks` counts.
 fn threads(recipe: &Sgemm, [m, n]: [i64; 2]) -> Result<Layout, LayoutError> {
     if recipe.variant == Variant::Naive {
         return modes([(m, 1), (n, m), (1, 0)]);
@@ -182,7 +182,7 @@ fn unpadded(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling
 }
 
 /// Threads along the contiguous extent, in vectors, and along the other: as many as fit along the contiguous one, up to
-/// `most`; every thread moves whole vectors, as many as any other.
+/// `most`. Every thread moves equally many whole vectors.
 fn lanes([contiguous, other]: [i64; 2], vec: i64, threads: i64, most: i64) -> Option<[i64; 2]> {
     let vectors = (contiguous % vec == 0).then_some(contiguous / vec)?;
     let fits = |fast: &i64| vectors % fast == 0 && threads % fast == 0 && other % (threads / fast) == 0;
@@ -205,7 +205,7 @@ fn filled(recipe: &Sgemm, factor: usize, [x, k]: [i64; 2], threads: i64, checks:
         checks.push(
             Code::TileDivides,
             format!("{name}: a tile of {contiguous} x {other} elements, {threads} threads"),
-            "threads that divide the tile, each with as many elements".into(),
+            "threads that divide the tile into equal numbers of elements".into(),
             "every thread copies the same number of elements; those that no thread copies would be stale",
             format!(
                 "a tile of {name} whose extents are multiples of powers of two, such as 128x128x16 with thread=8x8"
@@ -364,7 +364,7 @@ pub(super) fn warps_divide(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -
             Code::TileDivides,
             format!("warp = {m}x{n}, {} x {} threads along M and N", thr[0], thr[1]),
             "32 threads of a warp that divide the threads of the block along M and along N".into(),
-            "each warp has a tile of its own, of the same size as any other",
+            "all warps have tiles of the same size",
             "warp=4x8, warp=8x4 or warp=2x16; BM = 4*TM*i and BN = 8*TN*j fit warp=4x8".into(),
         );
         return false;

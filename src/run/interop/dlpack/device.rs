@@ -31,9 +31,9 @@ impl<M: ManagedTensorBase> DeviceImport<M> {
     /// them.
     ///
     /// # Safety
-    /// What the tensor says of its memory is true, as DLPack wants it: until this is dropped, its elements are there,
-    /// in memory that the stream's context reads and writes; nothing but work in `stream`, and launches through this,
-    /// writes them, or uses them where they are written through [`DeviceImport::view_mut`].
+    /// The tensor's description of its memory must be true, as DLPack requires. Until this is dropped, its elements
+    /// must exist, in memory that the stream's context can read and write. Only work in `stream`, and launches through
+    /// this, may write them. While they are written through [`DeviceImport::view_mut`], nothing else may use them.
     ///
     /// # Errors
     /// It lies elsewhere, has an element type that kernels have not, more modes than a view, or strides that run
@@ -70,7 +70,8 @@ impl<M: ManagedTensorBase> DeviceImport<M> {
     /// `T` is not the element type.
     pub fn view<T: Element>(&self) -> Result<View<'_, T, Device>, Refused> {
         self.of.holds::<T>()?;
-        // SAFETY: who made this has promised it for as long as it lives, and the fence orders launches.
+        // SAFETY: the caller of the unsafe constructor has promised it for this value's lifetime, and the fence orders
+        // launches.
         let view = unsafe { View::from_raw_parts(self.of.ptr, self.of.available(), self.of.layout) };
         Ok(view.fenced(&self.order))
     }

@@ -6,7 +6,7 @@ use expect_test::expect;
 use super::*;
 use crate::dtype::{E4m3, bf16, f16};
 
-/// Memory of somebody's, who counts what was given back.
+/// Memory of a foreign owner, which counts how often it was given back.
 struct Theirs {
     memory: Vec<u8>,
     given_back: Arc<AtomicUsize>,
@@ -234,7 +234,7 @@ fn what_is_lent_says_what_it_is() {
     assert_eq!((lent.flags(), Arc::strong_count(&shared)), (DlpackFlags::READ_ONLY, 2));
     drop(lent);
     assert_eq!(Arc::strong_count(&shared), 1);
-    // One row for many: who wrote it would write each element many times.
+    // One row for many: a write would write each element many times.
     let lent = export(vec![1_i32, 2], layout(&[5, 2], &[0, 1])).expect("fits");
     assert_eq!(lent.flags(), DlpackFlags::READ_ONLY);
     let empty = export(Vec::<f64>::new(), layout(&[0, 2], &[2, 1])).expect("fits");

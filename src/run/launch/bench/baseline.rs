@@ -1,4 +1,4 @@
-//! What kernels of products are compared with: cuBLAS for f32, and cuBLASLt at its best for what tensor cores compute.
+//! Baselines of products: cuBLAS for f32, and cuBLASLt at its best on tensor cores.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -158,7 +158,7 @@ impl<'a> Baseline<'a> {
         }
     }
 
-    /// Puts its product of the n-th set into the stream; what fails is said by [`Baseline::check`].
+    /// Launches its product of the n-th set in the stream. [`Baseline::check`] reports errors.
     pub(super) fn launch(&self, algorithm: usize, n: usize) -> Result<(), LaunchError> {
         if let Err(error) = self.try_launch(algorithm, n) {
             self.failed.borrow_mut().get_or_insert(error);
@@ -173,7 +173,7 @@ impl<'a> Baseline<'a> {
 
     /// Times all algorithms in turn, then the four fastest and the heuristics' first for longer.
     pub(super) fn choose(&self, timer: &Timer<'_>, turn: &dyn Fn() -> usize) -> Result<Chosen, BenchError> {
-        // What fails at once is not proposed for these operands on this device.
+        // An algorithm that fails at once is not proposed for these operands on this device.
         let works = |algorithm: &usize| self.try_launch(*algorithm, 0).is_ok();
         let mut left: Vec<usize> = (0..self.algorithms.len()).filter(works).collect();
         timer.stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))?;

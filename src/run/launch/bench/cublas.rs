@@ -52,8 +52,8 @@ impl Cublas {
         };
         let (alpha, beta) = (1.0_f32, 0.0_f32);
         let Product { x, y, d, .. } = product;
-        // SAFETY: the addresses are those of views that hold the matrices, of f32, on the stream's device; the scalars are read
-        // before the call returns, as the pointer mode of a new handle is the host's.
+        // SAFETY: the addresses are those of views that hold f32 matrices on the stream's device. The scalars are read
+        // before the call returns, because a new handle's pointer mode is the host's.
         let status = unsafe {
             sys::cublasSgemmStridedBatched(
                 self.handle,

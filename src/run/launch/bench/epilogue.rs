@@ -49,7 +49,7 @@ impl Epilogue {
 
     /// The plan's own, or why cuBLASLt does not have it.
     pub(super) fn of(plan: &Plan) -> Result<Self, &'static str> {
-        let Some(Computes::Product(product)) = plan.computes() else { return Err("it is no product") };
+        let Some(Computes::Product(product)) = plan.computes() else { return Err("it is not a product") };
         let Some(Terms { activation, sum }) = product.epilogue().function().terms() else {
             return Err("cuBLASLt has activations of alpha * A @ B + beta * C + bias");
         };
@@ -80,11 +80,11 @@ impl Epilogue {
     /// The same with what is added to A @ B as C and bias.
     fn place(mut self, plan: &Plan, others: &[(usize, Scale)]) -> Result<Self, &'static str> {
         let operands = plan.operands();
-        let Some(d) = operands.last() else { return Err("it is no product") };
+        let Some(d) = operands.last() else { return Err("it is not a product") };
         // Where D has rows its transpose is computed, whose rows are D's columns.
         let (unit, all) = if d.strides.first() == Some(&ModeStride::Unit) { (0, 1) } else { (1, 0) };
         for (index, scale) in others {
-            let Some(operand) = operands.get(*index) else { return Err("it is no product") };
+            let Some(operand) = operands.get(*index) else { return Err("it is not a product") };
             let at = |mode: usize| operand.strides.get(mode).copied();
             let one_vector = at(unit) == Some(ModeStride::Unit) && at(all) == Some(ModeStride::Broadcast);
             if operand.dtype != d.dtype {
@@ -152,7 +152,7 @@ mod tests {
         let all = of("|a, b, c; s, t| relu(s * a + t * b + c)", &["f16:(0,1)"], Major::Row).expect("it has this");
         assert_eq!((all.bias, all.c, all.alpha), (Some(3), Some((2, Scale::Scalar(1))), Scale::Scalar(0)));
         assert_eq!(all.to_string(), "relu(alpha * A @ B + beta * C + bias)");
-        // What is added to the product, a residual, is C.
+        // The tensor that is added to the product, a residual, is C.
         assert_eq!(row("a + b", &[]), "A @ B + C");
         assert_eq!(row("|a, b, c| a + c", &["f16:(?,1)"]), "A @ B + C");
         // A bias lies along the mode where D is contiguous.

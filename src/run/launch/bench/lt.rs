@@ -85,7 +85,7 @@ impl CublasLt {
         use sys::cublasLtMatmulPreferenceAttributes_t as Attribute;
         let preference = Preference(result::create_matmul_pref().map_err(failed)?);
         let set = |attribute, value: *const c_void, bytes| {
-            // SAFETY: the preference is alive, and the attribute has so many bytes.
+            // SAFETY: the preference is alive, and the attribute has this many bytes.
             unsafe { result::set_matmul_pref_attribute(preference.0, attribute, value, bytes) }.map_err(failed)
         };
         let bytes = WORKSPACE as u64;
@@ -133,9 +133,9 @@ impl CublasLt {
     pub(super) fn launch(&self, matmul: &Matmul, algorithm: &Algorithm) -> Result<(), BenchError> {
         let [a, b, c, d] = matmul.layouts.each_ref().map(|layout| layout.0);
         let [at_a, at_b, at_c, at_d] = matmul.addresses;
-        // SAFETY: handle and descriptors are alive; the addresses are those of views that hold matrices of these layouts, on the
-        // stream's device; scalars are of the scale type, f32, and on the host, as the pointer mode of a new descriptor says; the
-        // workspace is at least as large as any algorithm was allowed to want.
+        // SAFETY: handle and descriptors are alive. The addresses are those of views that hold matrices of these
+        // layouts, on the stream's device. Scalars are f32, the scale type, on the host, the pointer mode of a new
+        // descriptor. The workspace is at least as large as any algorithm may want.
         unsafe {
             result::matmul(
                 self.handle,
@@ -239,7 +239,7 @@ fn data_type(dtype: DType) -> Result<sys::cudaDataType, BenchError> {
 /// A product of one set of operands.
 pub(super) struct Matmul {
     desc: Desc,
-    /// Of A, B, C and D as columns have them.
+    /// Column-major layouts of A, B, C and D.
     layouts: [Layout; 4],
     addresses: [u64; 4],
     alpha: f32,
@@ -247,7 +247,7 @@ pub(super) struct Matmul {
 }
 
 impl Matmul {
-    /// Of the operands of a plan, A, B, .., D, in this order.
+    /// The call for a plan's operands, in the order A, B, .., D.
     pub(super) fn new(
         operands: &[ViewRef],
         epilogue: &Epilogue,

@@ -24,7 +24,7 @@ impl Stored {
         let (&[rows, cols], &[s0, s1]) = (shape.get(..2)?.first_chunk()?, stride.get(..2)?.first_chunk()?);
         let ((rows, s0), (cols, s1)) = if transposed { ((cols, s1), (rows, s0)) } else { ((rows, s0), (cols, s1)) };
         let (batch, address) = (stride.get(2).copied().unwrap_or(0), view.ptr);
-        // Of a single column the other stride says nothing.
+        // The other stride of a single column says nothing.
         if s0 == 1 && (s1 >= rows || cols == 1) {
             Some(Self { turned: false, rows, cols, ld: s1.max(rows), batch, address })
         } else if s1 == 1 && (s0 >= cols || rows == 1) {
@@ -48,7 +48,8 @@ pub(super) struct Product {
 }
 
 impl Product {
-    /// Of views `(M,K)`, `(K,N)` and `(M,N)`, with an optional last mode L; `None` where one of them is no matrix of BLAS's.
+    /// The product of views `(M,K)`, `(K,N)` and `(M,N)`, with an optional last mode L; `None` if BLAS cannot describe
+    /// one of them.
     pub(super) fn of(a: &ViewRef, b: &ViewRef, d: &ViewRef) -> Option<Self> {
         let transposed = Stored::of(d, false)?.turned;
         let matrix = |view| Stored::of(view, transposed);

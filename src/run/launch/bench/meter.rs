@@ -23,7 +23,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Of a GPU, or why nothing can be read.
+    /// The meter of a GPU, or why nothing can be read.
     pub(super) fn of(gpu: &Gpu) -> Result<Self, String> {
         let nvml = Nvml::init().map_err(|e| match e {
             NvmlError::LibloadingError(_) => {

@@ -35,7 +35,7 @@ use crate::units::Bytes;
 use crate::verify::{Fill, ReferenceError, TensorError, TensorLayout};
 use crate::view::{Access, AnyView, Device, ViewRef};
 
-/// Buffers rotate through at least so many times the L2 cache, so that nothing of a run is left in it for the next one on
+/// Buffers rotate through at least this many times the L2 cache, so that a run leaves nothing in it for the next one on
 /// the same buffers.
 const L2_ROTATION: u64 = 4;
 
@@ -73,7 +73,7 @@ pub enum BenchError {
     /// The baseline is missing, or failed.
     #[error("cuBLAS: {0}")]
     Cublas(String),
-    /// There is no time to take.
+    /// No time can be measured.
     #[error("found tensors without elements, required something to launch")]
     Nothing,
     /// The buffers do not fit.
@@ -113,7 +113,7 @@ pub enum L2State {
     Warm,
 }
 
-/// What was measured, in one run on one device.
+/// The measurements of one run on one device.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BenchReport {
     /// The kernel's entry.
@@ -287,7 +287,7 @@ fn time(
     };
     let copy = |n: usize| {
         let (source, target, bytes) = copies[n % copies.len()];
-        // SAFETY: both are allocations of so many bytes, and live until the stream has been waited for.
+        // SAFETY: both are allocations of this many bytes, and live until the stream has been waited for.
         unsafe { result::memcpy_dtod_async(target, source, bytes, stream.cu_stream()) }
             .map_err(|e| DriverError::of("cuMemcpyDtoDAsync")(e).into())
     };

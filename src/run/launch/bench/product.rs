@@ -36,9 +36,10 @@ fn launches(flop: f64, plan: &Plan) -> u32 {
     ((0.002 * rate / flop.max(1.0)) as u32).clamp(1, 20)
 }
 
-/// Checks kernels on the same operands, A, B, .., D in the given layouts, by [`check_against`](crate::verify::check_against) a library's
-/// product, and times those that are right in turn with the library: cuBLAS for f32; for 16-bit factors the fastest algorithm that
-/// cuBLASLt's heuristics propose, with the kernels' epilogue where it has it.
+/// Checks kernels on the same operands, A, B, .., D in the given layouts, by
+/// [`check_against`](crate::verify::check_against) a library's product. Times the right ones in turn with the library:
+/// cuBLAS for f32. For 16-bit operands it is the fastest algorithm that cuBLASLt's heuristics propose, with the
+/// kernels' epilogue if it has it.
 ///
 /// # Errors
 /// Where the library is missing or has no finite product, memory is short, or a kernel refuses the operands.
@@ -202,14 +203,14 @@ impl<'a> Memory<'a> {
 
     fn fill(&self, n: usize) -> Result<(), LaunchError> {
         let Some(d) = self.raw[n % self.raw.len()].last() else { return Ok(()) };
-        // SAFETY: D's view holds so many bytes, nothing reads them before a kernel writes them, and it lives as long as the buffers.
+        // SAFETY: D's view holds this many bytes, nothing reads them before a kernel writes them, and it lives as long as the buffers.
         unsafe { result::memset_d8_async(d.ptr, 0, self.written as usize, self.stream.cu_stream()) }
             .map_err(|e| DriverError::of("cuMemsetD8Async")(e).into())
     }
 
     fn copy(&self, n: usize) -> Result<(), LaunchError> {
         let (source, target, bytes) = self.copies[n % self.copies.len()];
-        // SAFETY: both are allocations of so many bytes, and live as long as this does.
+        // SAFETY: both are allocations of this many bytes, and live as long as this does.
         unsafe { result::memcpy_dtod_async(target, source, bytes, self.stream.cu_stream()) }
             .map_err(|e| DriverError::of("cuMemcpyDtoDAsync")(e).into())
     }

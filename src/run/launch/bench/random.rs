@@ -57,7 +57,7 @@ pub struct Ratios {
 }
 
 impl Ratios {
-    /// Of ratios; `None` where there are none, or one is no positive number.
+    /// Of ratios; `None` if there are none, or one is not a positive number.
     ///
     /// ```
     /// use cutemplate::launch::bench::Ratios;

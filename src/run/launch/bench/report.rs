@@ -1,4 +1,4 @@
-//! What was measured of products, for people and for machines.
+//! Measurements of products, for people and for machines.
 
 use core::fmt;
 
@@ -22,7 +22,7 @@ pub struct ProductRow {
     pub ratio: f64,
     /// Registers of a thread.
     pub registers: u32,
-    /// What was measured over seconds on end, where that was asked for.
+    /// The measurements over seconds on end, if requested.
     pub sustained: Option<Sustained>,
 }
 
@@ -33,7 +33,7 @@ pub struct Rejected {
     pub kernel: String,
     /// Its settings, one `key=value` a line.
     pub settings: String,
-    /// What is wrong, with the first elements.
+    /// The reason, with the first wrong elements.
     pub why: String,
 }
 
@@ -44,10 +44,10 @@ pub struct BaselineRow {
     pub library: String,
     /// What it computes: the kernels' own epilogue, or A @ B and why no more.
     pub computes: String,
-    /// Which of the algorithms that the library's heuristics propose is the fastest, from 0, in their order; 0 where the
-    /// library chooses by itself.
+    /// The fastest of the algorithms that the library's heuristics propose, from 0, in their order; 0 if the library
+    /// chooses by itself.
     pub algorithm: usize,
-    /// Of how many that was found out.
+    /// The number of algorithms that were timed for that.
     pub tried: usize,
     /// The time of the heuristics' first choice, divided by that of the fastest.
     pub first_over_fastest: f64,
@@ -55,7 +55,7 @@ pub struct BaselineRow {
     pub seconds: f64,
     /// Its rate, in 10^12 operations a second.
     pub tflop_per_s: f64,
-    /// What was measured over seconds on end, where that was asked for.
+    /// The measurements over seconds on end, if requested.
     pub sustained: Option<Sustained>,
 }
 
@@ -72,7 +72,7 @@ pub struct Ceilings {
     pub copy_tb_per_s: f64,
 }
 
-/// What was measured, in one run on one device.
+/// The measurements of one run on one device.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ProductReport {
     /// The device.
@@ -167,7 +167,7 @@ impl fmt::Display for ProductReport {
         }
         let right = self.kernels.len();
         if right > 0 {
-            writeln!(f, "  {right} right: every element of D is that of cuBLAS, but for the order of summation")?;
+            writeln!(f, "  {right} right: every element of D equals cuBLAS's, up to the order of summation")?;
         }
         let by = if self.graph { "replayed from a graph" } else { "launched one by one" };
         let state = match self.l2 {

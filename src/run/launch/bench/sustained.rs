@@ -10,7 +10,7 @@ use super::meter::Reading;
 use crate::launch::error::{DriverError, LaunchError};
 use crate::launch::timing::{Subject, elapsed, event};
 
-/// What was measured of one subject.
+/// The measurements of one subject.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Sustained {
     /// Seconds of each turn that count.
@@ -41,7 +41,7 @@ impl fmt::Display for Sustained {
 /// Turns of each subject.
 const TURNS: usize = 2;
 
-/// Of a turn's time, what passes before anything counts: clock and power settle after the subject before. At most half a second.
+/// The start of a turn that does not count: clock and power settle after the subject before. At most half a second.
 fn lead(seconds: f64) -> f64 {
     (seconds / 4.0).min(0.5)
 }

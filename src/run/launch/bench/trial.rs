@@ -20,7 +20,7 @@ pub(super) struct Trial {
     on_device: Vec<DeviceTensor>,
     product: Tensor,
     sizes: Tensor,
-    /// What was found, with the D, and E, that it was found of: most kernels form sums in the same order.
+    /// The verdicts, with the D and E that they belong to: most kernels form sums in the same order.
     judged: Vec<(Vec<Tensor>, Verdict)>,
 }
 
@@ -57,7 +57,7 @@ impl Trial {
         Ok(Self { tensors, on_device, product, sizes, judged: Vec::new() })
     }
 
-    /// The operands on the device, for who measures what was judged.
+    /// The operands on the device, for measurements after the verdict.
     pub(super) fn into_operands(self) -> Vec<DeviceTensor> {
         self.on_device
     }
@@ -95,7 +95,7 @@ impl Trial {
     }
 }
 
-/// What is read from a seed, and what is written as no right kernel leaves it.
+/// The operands: inputs from a seed, and outputs filled with values that no right kernel leaves.
 pub(super) fn operands(
     abi: &Abi,
     layouts: &[TensorLayout],

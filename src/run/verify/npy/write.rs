@@ -11,12 +11,11 @@ use crate::verify::scalar::with_scalar;
 use crate::verify::tensor::Tensor;
 use crate::view::ViewLayout;
 
-/// Writes a tensor of any strides, without its gaps: in Fortran order where its first mode runs fastest, else in C order.
-/// Replaces a file of that name; what is no file, such as a pipe, is written to.
+/// Writes a tensor of any strides, without its gaps: in Fortran order if its first mode runs fastest, else in C order.
+/// Replaces an existing file. Writes into pipes and devices as they are.
 ///
 /// # Errors
-/// Where the operating system says no, or what was written has not the size that it has to have; a file of that name is then as
-/// it was.
+/// An error of the operating system, or a written size that is wrong. An existing file is then unchanged.
 pub fn write(path: &Path, tensor: &Tensor) -> Result<(), NpyError> {
     // What a link points to is replaced, and not the link.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -71,7 +70,8 @@ fn elements(file: &mut File, tensor: &Tensor) -> Result<u64, NpyErrorKind> {
     Ok(header.len() as u64 + tensor.size() * dtype.bytes().0)
 }
 
-/// Whether the first mode runs fastest, the second next, and so on. What is in C order as well is not, as in NumPy.
+/// Whether the first mode runs fastest, the second next, and so on. A tensor that is also in C order does not count, as
+/// in NumPy.
 fn is_fortran_order(layout: &ViewLayout) -> bool {
     let modes = || layout.shape().iter().zip(layout.stride()).filter(|(extent, _)| **extent != 1).map(|(_, d)| *d);
     modes().count() > 1 && modes().all(|stride| stride > 0) && modes().is_sorted_by(|inner, outer| inner < outer)

@@ -15,7 +15,7 @@ use crate::tiling::Place;
 /// Seconds of a launch ahead of its first k-tile and behind its last.
 const LAUNCH: f64 = 2.9e-6;
 
-/// Of the rate of what is busier, tensor cores or shared memory, and of the other one beside it, what a multiprocessor reaches.
+/// Efficiency, relative to the busier of tensor cores and shared memory.
 const REACHED: f64 = 0.9;
 
 /// Seconds from asking for a k-tile until it is there and multiplied, which pass for all stages but one at the same time.
@@ -56,7 +56,7 @@ fn expected((recipe, resident): (Gemm, u64), problem: &Problem, machine: &Machin
     let sectors = if rows.into_iter().any(straddles) { STRADDLED } else { 1.0 };
     let busy = sectors * cycles(&recipe, machine)? / machine.clock;
     let alone = sectors * LATENCY / f64::from(recipe.sm80_stages.saturating_sub(1).max(1));
-    // Of so many CTAs that are on a multiprocessor at a time.
+    // Seconds of a k-tile, with this many CTAs on a multiprocessor at a time.
     let k_tile = |ctas: u64| both(ctas as f64 * busy, alone);
     let epilogue = |ctas: u64| EPILOGUE * elements * (1.0 + BESIDE * ctas.saturating_sub(1) as f64);
     let whole = |ctas: u64| if ctas > 0 { k_tiles as f64 * k_tile(ctas) + epilogue(ctas) } else { 0.0 };
@@ -77,7 +77,7 @@ fn expected((recipe, resident): (Gemm, u64), problem: &Problem, machine: &Machin
     Some(Expected { recipe, turns, mainloop, epilogue: epilogue(resident), shared, bytes, launch: LAUNCH })
 }
 
-/// What is expected of each candidate of an older architecture.
+/// The model's expectation of each candidate for an older architecture.
 pub(super) fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
     for_older(problem, machine).into_iter().filter_map(|tried| expected(tried, problem, machine)).collect()
 }

@@ -117,8 +117,9 @@ fn spread([rows, k]: [i64; 2], k_major: bool, threads: i64, vector: i64) -> Resu
     Ok([Layout::new(pair(shape)?, pair(stride)?)?, Layout::new(pair(values)?, pair(step)?)?])
 }
 
-/// A part of D, the rows of an atom of each warp: from accumulators to shared memory, two neighbours at a time, and from there to D, in
-/// vectors of 16 bytes where they are aligned and whole, so that whole sectors are written; at any leading dimension.
+/// A slice of D: the rows of an atom of each warp. Accumulators go to shared memory two neighbours at a time. From
+/// there they go to D in vectors of 16 bytes where these are aligned and whole, so that whole sectors are written. Any
+/// leading dimension is allowed.
 fn by_parts(recipe: &Gemm, part: [i64; 2], threads: i64) -> Result<(SmemTensor, [TileCopy; 2]), LayoutError> {
     let ([rows, columns], size) = (part, recipe.out.bytes().0 as i64);
     let (int, outputs) = (IntTuple::int, recipe.epilogue.outputs() as i64);

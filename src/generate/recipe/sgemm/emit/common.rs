@@ -88,7 +88,7 @@ impl Common<'_> {
         self.operands[..2].iter().chain(self.stores())
     }
 
-    /// What its threads read and write at the end, what is written last.
+    /// The tensors that its threads read and write at the end, with the written one last.
     pub(super) fn stores(&self) -> &[Tensor] {
         match &self.sums {
             Some(sums) if self.d.recipe.wave == 0 => core::slice::from_ref(sums),
