@@ -247,7 +247,7 @@ fn what_is_no_bundle_of_this_version_is_refused_in_words() {
           found:    <..> bytes
           required: at least <..> to the end of both_sm80.fatbin
           help:     copy the bundle again, or make it again with `cutemplate bundle`
-        error[bundle-contents]: `mod x; //` is no kernel of a bundle
+        error[bundle-contents]: `mod x; //` is not a valid kernel of a bundle
           required: a name of its own, of lower-case letters, digits and `_`, and a text
           help:     copy the bundle again, or make it again with `cutemplate bundle`
         error[bundle-contents]: the contents of the bundle cannot be read

@@ -304,7 +304,7 @@ fn a_size_that_is_none_is_refused() {
     let place = Place::new("good");
     let error = Compiler::new(&place.finder(&[("CUTEMPLATE_CACHE_SIZE", "much")]), &mut ()).expect_err("no size");
     expect_test::expect![[r#"
-        error[build]: CUTEMPLATE_CACHE_SIZE is no size
+        error[build]: CUTEMPLATE_CACHE_SIZE is not a size
           found:    `much`
           required: bytes, or a number with K, M, G or T, for example 20G
           because:  above it, the least recently used kernels are removed from the cache"#]]

@@ -98,11 +98,11 @@ fn what_is_no_bundle_or_no_list_is_refused() {
         error[bundle-file]: cannot read /no/such/file
           found:    No such file or directory (os error 2)
           help:     name a file that `cutemplate bundle` wrote
-        error[build]: <folder>/b.txt:3 is no recipe
+        error[build]: <folder>/b.txt:3 is not a recipe
           found:    `vector_add`
           required: name, family and settings: vector_add elementwise_add dtype=f32; unroll=4
           help:     `cutemplate list` has families and settings
-        error[build]: <folder>/c.txt:1 is no recipe
+        error[build]: <folder>/c.txt:1 is not a recipe
           found:    there is no kernel family `elementwise_ad`; did you mean `elementwise_add`?
           required: name, family and settings: vector_add elementwise_add dtype=f32; unroll=4
           help:     `cutemplate list` has families and settings

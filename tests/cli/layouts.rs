@@ -42,7 +42,7 @@ fn layout_access_gives_a_verdict() {
         &["layout", "make_layout_tv((4,8):(8,1), (2,2):(2,1))", "--access"],
         1,
         expect![[r#"
-        error: (8,16);((8,4),(2,2)):((16,2),(8,1)) is no access
+        error: (8,16);((8,4),(2,2)):((16,2),(8,1)) is not an access
           required: a layout, (thread,value) to offset
           help:     compose the tensor's layout with the thread-value layout: composition(TENSOR, get(make_layout_tv(..), 1))
     "#]],

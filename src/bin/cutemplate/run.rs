@@ -74,7 +74,7 @@ pub(crate) fn verified(
     let (inputs, outputs) = tensors.split_at_mut(count);
     let read: Vec<&Tensor> = inputs.iter().collect();
     let fill = || verify::fill_unwritten(plan, &read, run.scalars, outputs);
-    on_terminal(out, "marks what is to be written", fill).map_err(Failure::message)?;
+    on_terminal(out, "marks the outputs", fill).map_err(Failure::message)?;
     let report = device::run(run, plan, &mut tensors, out)?;
     let (inputs, outputs) = tensors.split_at(count);
     let (read, written): (Vec<&Tensor>, Vec<&Tensor>) = (inputs.iter().collect(), outputs.iter().collect());

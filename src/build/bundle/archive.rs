@@ -116,7 +116,7 @@ impl<'a> Archive<'a> {
     /// A file that is text.
     pub(super) fn text(&self, name: &str) -> Result<&str, BundleError> {
         core::str::from_utf8(self.file(name)?)
-            .map_err(|e| BundleError::new(Kind::Contents, format!("{name} of the bundle is no text: {e}")))
+            .map_err(|e| BundleError::new(Kind::Contents, format!("{name} of the bundle is not text: {e}")))
     }
 }
 

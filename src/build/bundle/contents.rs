@@ -170,7 +170,7 @@ impl Contents {
             };
             if !is_word(&kernel.name) || names.contains(&&kernel.name) || kernel.texts.is_empty() {
                 let name = kernel.name.escape_default();
-                return Err(BundleError::new(Kind::Contents, format!("`{name}` is not a valid kernel name"))
+                return Err(BundleError::new(Kind::Contents, format!("`{name}` is not a valid kernel of a bundle"))
                     .required("a name of its own, of lower-case letters, digits and `_`, and a text"));
             }
             names.push(&kernel.name);

@@ -30,7 +30,7 @@ impl FileDigest {
             return Some(format!("{} has {} bytes, and should have {}", self.name, bytes.len(), self.bytes));
         }
         (Digest::of(bytes) != self.sha256)
-            .then(|| format!("{} is not what was compiled: its sha256 differs", self.name))
+            .then(|| format!("{} is not the compiled file: its sha256 differs", self.name))
     }
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn no_licence(include: &Path) -> BundleError {
     BundleError::new(BundleErrorKind::File, "CUTLASS's licence was not found")
         .found(format!("neither a file nor a remark in the headers of {}", include.display()))
         .required("LICENSE.txt beside `include`")
-        .because("BSD-3-Clause asks for its text with what is compiled with CUTLASS")
+        .because("BSD-3-Clause requires its text with code that is compiled with CUTLASS")
         .help("put LICENSE.txt of CUTLASS there, or set CUTLASS_PATH to a checkout")
 }
 

@@ -80,7 +80,7 @@ struct Dispatch {
 /// What became of one kernel, or of one of its [parts](Plan::parts).
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// What was decided.
+    /// The decisions.
     pub plan: Plan,
     /// The kernel's name.
     pub name: String,

@@ -310,7 +310,7 @@ impl fmt::Display for CompileError {
             Some(_) => {
                 "an accepted recipe must compile: report it with this text, unless flags or headers were changed".into()
             }
-            None => "check NVCC and CUDA_HOME; `cutemplate doctor` shows what is found".to_owned(),
+            None => "check NVCC and CUDA_HOME; `cutemplate doctor` shows the tools that it finds".to_owned(),
         };
         write!(f, "  help:     {help}")?;
         if text.lines().count() > 1 {

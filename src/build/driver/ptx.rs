@@ -33,8 +33,8 @@ impl Ptx {
     /// Reads an entry; `Err` says why it cannot be used. What an older version took for PTX is looked at again.
     fn open(entry: &Entry, unit: &Unit) -> Result<Ptx, String> {
         let name = &format!("{}.ptx", unit.name());
-        let text = String::from_utf8(entry.read(name)?).map_err(|_| format!("{name} is no text"))?;
-        whole(&text, unit.entries()).map_err(|why| format!("{name} is no whole PTX: {why}"))?;
+        let text = String::from_utf8(entry.read(name)?).map_err(|_| format!("{name} is not text"))?;
+        whole(&text, unit.entries()).map_err(|why| format!("{name} is not complete PTX: {why}"))?;
         let warnings =
             serde_json::from_slice(&entry.read(WARNINGS)?).map_err(|e| format!("{WARNINGS} is damaged: {e}"))?;
         let inputs = entry.inputs().map(Path::to_path_buf).collect();

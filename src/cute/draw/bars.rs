@@ -82,7 +82,7 @@ pub fn bars(chart: &Bars, options: &Options) -> Result<String, DrawError> {
             found: format!("{} bars, numbers {:?}", bars.len(), numbers().collect::<Vec<_>>()),
             required: "a bar at least, and finite numbers from 0 on that are not all 0".into(),
             because: "a bar's length is its number, to the scale of the largest".into(),
-            help: "leave out what was not measured".into(),
+            help: "leave out bars that were not measured".into(),
         });
     }
     let widest = bars.iter().map(|b| b.label.chars().count()).max().unwrap_or(0);

@@ -94,7 +94,7 @@ pub(crate) fn unknown(op: &'static str, found: String) -> LayoutError {
     LayoutError::new(op, Class::StrideKind)
         .found(found)
         .because("the answer depends on the numbers that the names stand for")
-        .help("say what is known of a name (`M{div=64}`), or put numbers in the place of the names")
+        .help("state what divides a name (`M{div=64}`), or use numbers instead of names")
 }
 
 /// The most terms of a sum whose sign is looked for.

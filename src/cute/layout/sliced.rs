@@ -55,7 +55,7 @@ fn pick(op: &'static str, coord: &Coord, layout: &Layout, underscores: bool) -> 
         return Err(LayoutError::on(op, Class::Argument, &[("coord", coord), ("layout", layout)])
             .found(coord.to_string())
             .required(required)
-            .because("no mode is left, and there is no empty layout"));
+            .because("no mode is left, and empty layouts do not exist"));
     }
     Layout::from_modes(kept)
 }

@@ -270,7 +270,7 @@ mod tests {
             the ABI of a kernel cannot be read: a name is 1 to 255 letters, digits and underscores at line 1 column 22
             the ABI of a kernel cannot be read: unknown architecture `sm_20`; known are sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120 at line 1 column 121
             the ABI of a kernel cannot be read: unknown field `tribe`, expected one of `family`, `rust_type`, `name`, `recipe`, `settings`, `targets`, `operands`, `params`, `entries`, `scalars`, `shapes`, `rule` at line 1 column 8
-            the ABI of a kernel cannot be read: `and lt 0 lt 0 $3` is no expression of integers at line 1 column 1184
+            the ABI of a kernel cannot be read: `and lt 0 lt 0 $3` is not an integer expression at line 1 column 1184
             kernel `two_passes`: its ABI means something else here than where it was compiled"#]].assert_eq(&told.join("\n"));
     }
 }

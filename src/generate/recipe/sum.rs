@@ -30,10 +30,10 @@ named! {
     /// Which threads add up a row.
     #[derive(Default)]
     Group, "group of threads":
-    /// Those of a warp: for short rows, or many.
+    /// The threads of a warp: for short rows, or many.
     #[default]
     Warp = "warp",
-    /// Those of a block.
+    /// The threads of a block.
     Block = "block",
 }
 
@@ -115,7 +115,7 @@ impl Recipe for Sum {
 /// Names in the text, inputs first.
 const INPUTS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
 
-/// What was decided.
+/// The decisions.
 #[derive(Debug)]
 struct Decision {
     recipe: Sum,

@@ -172,7 +172,7 @@ impl Described {
             what: "the tensor is only lent for reading",
             found: "the flag READ_ONLY".into(),
             required: "a tensor without it".into(),
-            because: "others see the same memory, and rely on what is in it",
+            because: "others see the same memory, and rely on its contents",
             help: "pass it as an input, or give the kernel memory of its own to write",
         })
     }

@@ -118,7 +118,7 @@ impl<'a, T: Element> TryFrom<ViewMut<'a, T, Host>> for ArrayViewMutD<'a, T> {
                 found: raw.layout.to_string(),
                 required: "strides larger than all offsets of the modes inside".into(),
                 because: "one element would be borrowed mutably by two coordinates",
-                help: "pass a View to read what is broadcast, or write to a contiguous tensor",
+                help: "pass a View to read a broadcast tensor, or write to a contiguous tensor",
             });
         }
         // SAFETY: as above; the memory is borrowed exclusively, and no element has two coordinates.

@@ -39,7 +39,7 @@ pub(super) fn element(name: &str, element: Bytes) -> SharedError {
         Code::VectorWidth,
         format!("{name} with elements of {element}"),
         "elements of 1, 2, 4, 8 or 16 bytes".into(),
-        "one thread loads or stores so many bytes at once (PTX ISA, `ld.shared`)",
+        "one thread loads or stores one of these widths at once (PTX ISA, `ld.shared`)",
         "describe a struct as several elements",
     )
 }

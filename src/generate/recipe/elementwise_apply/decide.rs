@@ -64,7 +64,7 @@ impl Tensor {
     }
 }
 
-/// What was decided.
+/// The decisions.
 #[derive(Debug)]
 pub(super) struct Decision {
     pub(super) recipe: ElementwiseApply,

@@ -31,11 +31,11 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         fields.push((name, ParamType::I32, doc, Given::Extent { tensor: 0, mode: M + i }));
     }
     fields.push(("n".into(), ParamType::I32, "extent of N".into(), Given::Extent { tensor: 0, mode: N }));
-    let vectors = ("vectors", "vectors that a coordinate of M has at most");
-    let whole = ("whole", "1 where rows are whole vectors from n = 0 on; else 0");
-    let together = "1 where all tensors reach a multiple of the vector at the same n, for each m; else 0";
-    let at_zero = "1 where all tensors are at a multiple of the vector at n = 0, for each m; else 0";
-    let turned = "1 where all inputs that are turned are at a multiple of the vector at m = 0, for each n; else 0";
+    let vectors = ("vectors", "the most vectors of a coordinate of M");
+    let whole = ("whole", "1 if rows are whole vectors from n = 0 on, else 0");
+    let together = "1 if all tensors reach a multiple of the vector at the same n, for each m, else 0";
+    let at_zero = "1 if all tensors are at a multiple of the vector at n = 0, for each m, else 0";
+    let turned = "1 if all transposed inputs are at a multiple of the vector at m = 0, for each n, else 0";
     let follow = match decision.body {
         Body::Naive => Vec::new(),
         Body::Vectorized => vec![vectors, whole, ("aligned", together)],

@@ -62,13 +62,13 @@ recipe! {
         vector: Bytes, "16";
         /// vectors of each tensor in flight per thread, 0 to choose
         unroll: u32, "2";
-        /// tv, remapped: thread layout (ThrM,ThrN) -> tid, which tells the threads of a block
+        /// tv, remapped: thread layout (ThrM,ThrN) -> tid, which gives the threads of a block
         thr_layout = "thr": Layout, "(4,64):(64,1)", if matches!(this.variant, Variant::Tv | Variant::Remapped);
         /// tv, remapped: value layout of one thread in bytes, (ValM,ValBytes) -> vid
         val_layout_bytes = "val": Layout, "(1,16):(16,1)", if matches!(this.variant, Variant::Tv | Variant::Remapped);
     }
     also
-        /// element type of all tensors that `in` and `out` do not tell
+        /// element type of all tensors that `in` and `out` do not give
         "dtype", "bf16";
 }
 
@@ -127,7 +127,7 @@ impl Recipe for ElementwiseApply {
         "expr=|a, b; alpha| gelu(alpha * a + b)\nin=f16:(?,?,1), f32:(0,0,1)\nout=f16:(?,?,1)",
     ];
     const PROBLEM: &'static [i64] = &[16384, 8192];
-    /// Those that any tensors allow.
+    /// The variants that any tensors allow.
     const RUNGS: &'static [&'static str] = &["naive", "vectorized", "tv", "remapped"];
     const EXAMPLES: &'static [(&'static str, &'static str)] =
         &[("run", "--set 'expr=relu(a * b)' --set 'in=f32:(1,?), f32:(?,1)' --output y.npy")];

@@ -16,29 +16,29 @@ pub(super) fn params(part: &Part) -> ParamStruct {
         fields.extend(mapped.map(|Operand { name, param, access, .. }| {
             let doc = match access {
                 Access::Write => {
-                    format!("{name}, where rows of what is written begin and end at multiples of 16 bytes")
+                    format!("{name}, if written rows begin and end at multiples of 16 bytes")
                 }
-                Access::Read => format!("{name}, or what is packed of it"),
+                Access::Read => format!("{name}, or its packed copy"),
             };
             (format!("map_{param}"), ParamType::TensorMap, doc, Given::Follows)
         }));
     }
     fields.extend(of.addresses());
     let also = if part.tiling.streams_k() { "; behind them the sums of shared tiles" } else { "" };
-    let doc = format!("A, then B, where they are packed: rows at multiples of 128 bytes{also}");
+    let doc = format!("packed A, then packed B: rows at multiples of 128 bytes{also}");
     fields.push((WORKSPACE.to_owned(), ParamType::MutPtr, doc, Given::Follows));
     if part.isa == Isa::Sm90a && recipe.batched {
         let docs = [("each_a", "A"), ("each_b", "B")];
-        fields.extend(docs.map(|(name, of)| number(name, &format!("1 where each batch has its own {of}, else 0"))));
+        fields.extend(docs.map(|(name, of)| number(name, &format!("1 if each batch has its own {of}, else 0"))));
     }
     if part.isa == Isa::Sm90a {
-        let doc = "1 where D is larger than L2, so that stores of it had better not stay there, else 0";
+        let doc = "1 if D is larger than L2, so that its stores should not stay there, else 0";
         fields.push(number("passes_l2", doc));
     }
     let [along, next] = part.recipe.along().modes().map(str::to_uppercase);
     fields.push(number("group", &format!("tiles of a cluster along {along} before the next along {next}")));
     if part.stays() {
-        let doc = "1 where the k-tiles of a tile divide the stages, and those of a factor stay there while tiles want the same, else 0";
+        let doc = "1 if the k-tiles of a tile divide the stages, so that an operand stays resident, else 0";
         fields.push(number("stays", doc));
     }
     fields.extend(of.strides());
@@ -47,16 +47,16 @@ pub(super) fn params(part: &Part) -> ParamStruct {
     fields.extend(operands.iter().take(2).filter(|operand| part.cuts(operand.name)).map(bytes));
     if part.tiling.streams_k() {
         let docs = [
-            ("whole", "tiles that a cluster computes as a whole; the others are shared"),
+            ("whole", "tiles that one cluster computes; the other tiles are shared"),
             (
                 "k_parts",
                 "shares of a shared tile with k_share k-tiles each; clusters compute the rests after them tile after tile",
             ),
-            ("k_share", "k-tiles that a cluster computes of shared tiles"),
-            ("parts", "parts of shared tiles, whose sums lie in the workspace"),
+            ("k_share", "k-tiles of shared tiles that a cluster computes"),
+            ("parts", "partial sums of shared tiles in the workspace"),
         ];
         fields.extend(docs.map(|(name, doc)| number(name, doc)));
-        let doc = "elements of f32 in the workspace ahead of sums".to_owned();
+        let doc = "f32 elements of the workspace before the partial sums".to_owned();
         fields.push(("sums".to_owned(), ParamType::I64, doc, Given::Follows));
     }
     fields.extend(of.extents());
@@ -72,25 +72,22 @@ fn places(operand: &Operand) -> impl Iterator<Item = Field> {
     let (name, param) = (operand.name, &operand.param);
     let strides = stride_params(operand).into_iter().enumerate().filter_map(move |(mode, stride)| {
         let which = if mode == 2 { "matrix" } else { "row" };
-        let doc = format!("elements from one {which} of {name} to the next where it is copied from");
+        let doc = format!("elements from one {which} to the next of {name} as the mainloop reads it");
         Some((format!("from_{}", stride?), doc))
     });
-    let begin = (format!("packed_{param}"), format!("elements of the workspace ahead of {name}"));
+    let begin = (format!("packed_{param}"), format!("elements of the workspace before {name}"));
     strides.chain([begin]).map(|(name, doc)| (name, ParamType::I64, doc, Given::Follows))
 }
 
 fn packs(operand: &Operand) -> Field {
-    number(
-        &format!("packs_{}", operand.param),
-        &format!("CTAs that pack {}; 0 where it is copied as it lies", operand.name),
-    )
+    number(&format!("packs_{}", operand.param), &format!("CTAs that pack {}; 0 if it is read in place", operand.name))
 }
 
 fn bytes(operand: &Operand) -> Field {
     let Operand { name, param, .. } = operand;
     number(
         &format!("bytes_{param}"),
-        &format!("bytes of a k-tile of {name} that are copied: of a box no more rows than {name} has"),
+        &format!("bytes of a k-tile of {name} that are loaded: a box has no more rows than {name}"),
     )
 }
 

@@ -41,7 +41,7 @@ recipe! {
     /// launch packs any other operand into a workspace first.
     ///
     /// With `dtype=tf32` A, B and D are f32, and each element of A and B is rounded to tf32, 10 bits of fraction, on its way. Tensor
-    /// cores take tf32 along K only: a launch turns factors that lie along M or N while it packs them.
+    /// cores take tf32 along K only: a launch transposes operands that lie along M or N while it packs them.
     ///
     /// The epilogue is a traced function of the accumulator, of the element of C, and of auxiliary tensors, in this
     /// order. A text names them in front, `|a, c, bias| a + c + bias`, or calls them `a`, `b`, `c`, ..; the default is
@@ -76,48 +76,48 @@ recipe! {
         a: Major, "col", if this.a != Major::Row;
         /// B, (K,N), is contiguous along its rows (N-major) or columns (K-major): row, col
         b: Major, "row", if this.b != Major::Col;
-        /// C and D, (M,N), are contiguous along their rows or columns: row, col. For columns D^T = B^T @ A^T is computed, which is
-        /// what tiles and clusters are then of
+        /// C and D, (M,N), are contiguous along their rows or columns: row, col. For columns the kernel computes D^T = B^T @ A^T;
+        /// tiles and clusters then refer to D^T
         d: Major, "col", if this.d != Major::Row;
-        /// type and strides of each auxiliary tensor, (M,N): strides 0 for a row or column that stands for all
+        /// type and strides of each auxiliary tensor, (M,N): stride 0 broadcasts a row or column
         aux: Vec<TensorSpec>, "f32:(0,1)", if !this.aux.is_empty();
         /// whether all tensors have a last mode L, along which a read tensor may have stride 0: true, false
         batched: bool, "true", if this.batched;
         /// sm_90a: tile of a CTA in elements, BMxBNxBK; BN is a multiple of 16, BK 16, 32 or 64, of tf32 8, 16 or 32
         tile: Extents<3>, "256x128x64";
-        /// sm_90a: k-tiles in shared memory at a time, 2 to 16
+        /// sm_90a: stages (k-tiles in shared memory), 2 to 16
         stages: u32, "3";
-        /// sm_90a: warpgroups compute each tile together, or two of them one each by turns, where one multiplies while the other
+        /// sm_90a: all warpgroups compute each tile together, or two take turns with a tile each: one multiplies while the other
         /// stores: cooperative, pingpong
         schedule: Consumers, "pingpong";
-        /// sm_90a: CTAs of a cluster along M and N, which share what they read: 1, 2 or 4 of each, 8 at most
+        /// sm_90a: CTAs of a cluster along M and N, which share loads by multicast: 1, 2 or 4 of each, 8 at most
         cluster: Extents<2>, "1x2";
-        /// sm_90a: CTAs of a cluster that compute each tile together, each of a part of K, and store their share of its columns: 1, 2, 4
+        /// sm_90a: split-K: CTAs of a cluster that share a tile; each takes a part of K and stores its share of the columns: 1, 2, 4
         split_k: u32, "2", if this.split_k != 1;
         /// stream-K: minimum saving in k-tiles per CTA before the tiles of the last wave are split along K; also the
         /// shortest piece. A separate entry adds up the sums. 0: no tile is split
         stream_k: u32, "16", if this.stream_k != 0;
-        /// tiles of a cluster that are computed along M, or N, before the next along the other mode; auto: 2 where a launch takes
-        /// up to some 36 microseconds and has more than 3 there, else 8
+        /// tiles of a cluster that are computed along M, or N, before the next along the other mode; auto: 2 if a launch takes
+        /// up to about 36 microseconds and has more than 3 of them, else 8
         group: Option<u32>, "4", if this.group.is_some();
         /// mode along which the tiles of a group lie: m, or n; auto: the longer mode of the cluster, else the longer
         /// one of the tile
         raster: Option<Raster>, "n", if this.raster.is_some();
-        /// sm_90a: CTAs that are launched, at most; each computes tiles until there are none left
+        /// sm_90a: the most CTAs of a launch; each computes tiles until none is left
         ctas: u32, "128";
         /// older architectures: tile of a CTA
         sm80_tile: Extents<3>, "128x256x32";
-        /// older architectures: k-tiles in shared memory at a time, 2 to 16
+        /// older architectures: stages (k-tiles in shared memory), 2 to 16
         sm80_stages: u32, "4";
-        /// older architectures: as stream_k, for sm80_ctas that are resident at a time
+        /// older architectures: as stream_k, with sm80_ctas resident at a time
         sm80_stream_k: u32, "8", if this.sm80_stream_k != 0;
-        /// older architectures: CTAs that are launched, at most; each computes tiles until there are none left
+        /// older architectures: the most CTAs of a launch; each computes tiles until none is left
         sm80_ctas: u32, "216", if this.sm80_ctas != MOST_CTAS;
     }
 }
 
 named! {
-    /// What factors are multiplied as.
+    /// The type in which A and B are multiplied.
     #[derive(Default)]
     Factors, "dtype":
     /// IEEE 754 binary16.

@@ -12,7 +12,7 @@ use crate::recipe::{drafted, planned};
 use crate::tiling::Tiling;
 use crate::units::Bytes;
 
-/// What was decided.
+/// The decisions.
 #[derive(Debug)]
 pub(super) struct Decision {
     pub(super) recipe: Sgemm,

@@ -16,25 +16,25 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         Parts::Each(1) => None,
         Parts::Each(parts) => {
             let l = if recipe.batched { ",L" } else { "" };
-            Some(format!("sums of the {parts} parts of K, (M,N,SPLIT{l})"))
+            Some(format!("partial sums of the {parts} splits of K, (M,N,SPLIT{l})"))
         }
-        Parts::Wave(_) => Some("sums of the parts of each tile that is cut, (BM,BN,(CUT,PARTS))".to_owned()),
+        Parts::Wave(_) => Some("partial sums of each tile that is split along K, (BM,BN,(CUT,PARTS))".to_owned()),
     };
     fields.extend(doc.map(|doc| (WORKSPACE.to_owned(), ParamType::MutPtr, doc, Given::Follows)));
     fields.extend(of.strides());
     fields.extend(of.extents());
     if recipe.wave > 0 {
         let docs = [
-            ("whole", "tiles of D that one block computes"),
-            ("cut", "tiles of D behind them that are cut along K"),
-            ("parts", "blocks of each of those"),
-            ("k_part", "tiles of A and B of one such block; the last has what is left"),
+            ("whole", "tiles of D that one block computes alone"),
+            ("cut", "the following tiles of D, which are split along K"),
+            ("parts", "blocks of each split tile"),
+            ("k_part", "k-tiles of one such block; the last block has the rest"),
         ];
         fields.extend(docs.map(|(name, doc)| number(name, doc)));
     }
     for (factor, (name, what)) in VECTORS.into_iter().enumerate() {
         if has_vectors(decision, factor) {
-            fields.push(number(name, &format!("1 where all {what} are aligned, else 0")));
+            fields.push(number(name, &format!("1 if all {what} are aligned, else 0")));
         }
     }
     fields.extend(of.scalars());
@@ -45,7 +45,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
 const VECTORS: [(&str, &str); 3] = [
     ("aligned_a", "loads of A"),
     ("aligned_b", "loads of B"),
-    ("aligned_d", "vectors of D and of what is read with it"),
+    ("aligned_d", "vectors of D and of the epilogue inputs"),
 ];
 
 fn has_vectors(decision: &Decision, factor: usize) -> bool {
@@ -72,7 +72,7 @@ pub(super) fn rule(decision: &Decision) -> Rule {
     rule
 }
 
-/// Whether all loads of A (0), or of B (1), or all vectors of D and of what is read with it are aligned.
+/// Whether all loads of A (0), or of B (1), or all vectors of D and of the epilogue inputs are aligned.
 fn aligned(decision: &Decision, rule: &Rule, factor: usize) -> Int {
     let vec = decision.vector(factor);
     let one = |operand: &Operand| product::aligned(rule, operand, vec, |_| true);

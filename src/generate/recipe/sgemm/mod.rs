@@ -50,7 +50,7 @@ recipe! {
         a: Major, "col";
         /// B, (K,N), is contiguous along its rows or columns: row, col
         b: Major, "col";
-        /// type and strides of each auxiliary tensor, (M,N): strides 0 for a row or column that stands for all
+        /// type and strides of each auxiliary tensor, (M,N): stride 0 broadcasts a row or column
         aux: Vec<TensorSpec>, "f32:(0,1)", if !this.aux.is_empty();
         /// whether all tensors have a last mode L, along which a read tensor may have stride 0: true, false
         batched: bool, "true";
@@ -64,15 +64,15 @@ recipe! {
         warp: Extents<2>, "4x8", if this.variant.has_mma();
         /// bytes of one load of global memory, 16 or 4
         vector: u32, "16", if this.variant.has_mma();
-        /// tiles in shared memory at a time, for pipelined
+        /// stages: tiles in shared memory at a time, for pipelined
         stages: u32, "3", if this.variant == Variant::Pipelined;
-        /// parts of K with blocks of their own, for pipelined
+        /// split-K: parts of K, each with its own blocks, for pipelined
         split_k: u32, "4", if this.variant == Variant::Pipelined;
         /// blocks that run at a time, for pipelined. Tiles that do not fill such a wave are split along K, so that its
         /// blocks end together; a second kernel adds their sums in order. 0: no split. An H200 runs `min_blocks` on
         /// each of 132 multiprocessors
         wave: u32, "264", if this.variant == Variant::Pipelined;
-        /// keep loads of shared memory ahead of the products by __syncwarp, for pipelined: true, false
+        /// keep loads of shared memory before the products by __syncwarp, for pipelined: true, false
         warp_sync: bool, "true", if this.variant == Variant::Pipelined;
         /// tile of A in shared memory: auto, pad<elements>, or a swizzle
         smem_a: SmemLayout, "pad4";
@@ -80,7 +80,7 @@ recipe! {
         smem_b: SmemLayout, "Sw<2,3,3>";
         /// bank conflicts are an error, a warning, or nothing: deny, warn, allow
         conflicts: ConflictLevel, "warn";
-        /// blocks a multiprocessor should have room for, 0 to leave it open
+        /// the least resident blocks per multiprocessor; 0 for no bound
         min_blocks: u32, "2";
     }
 }

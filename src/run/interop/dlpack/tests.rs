@@ -196,7 +196,7 @@ fn what_cannot_be_is_refused_with_reasons() {
         error[interop]: the tensor is only lent for reading
           found:    the flag READ_ONLY
           required: a tensor without it
-          because:  others see the same memory, and rely on what is in it
+          because:  others see the same memory, and rely on its contents
           help:     pass it as an input, or give the kernel memory of its own to write
         error[interop]: the tensor holds another element type
           found:    u8

@@ -95,7 +95,7 @@ fn what_cannot_be_is_refused_with_reasons() {
           found:    (3,4):(0,1)
           required: strides larger than all offsets of the modes inside
           because:  one element would be borrowed mutably by two coordinates
-          help:     pass a View to read what is broadcast, or write to a contiguous tensor
+          help:     pass a View to read a broadcast tensor, or write to a contiguous tensor
     "#]]
     .assert_eq(&told);
 }
