@@ -1,4 +1,4 @@
-//! A compiled kernel with all that is needed to check and launch it: what a build leaves behind.
+//! A compiled kernel, the output of a build, with all that is needed to check and launch it.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use crate::plan::{Abi, AbiError, Plan};
 use crate::recipe::Recipe;
 use crate::settings::Settings;
 
-/// A kernel as a build script embeds it. Its module is the only one that makes it; what it holds cannot be changed,
-/// and its code is compared with the sha256 that the build wrote down before it is loaded.
+/// A kernel that a build script embeds. Only its module makes it, and its contents cannot change. Its code is compared
+/// with the sha256 from the build before it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Artifact<'a>(Parts<'a>);
 
-/// What a build script writes down of a kernel.
+/// The data of a kernel that a build script writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts<'a> {
     /// The kernel family.
@@ -33,7 +33,7 @@ pub struct Text<'a> {
     pub abi: &'a str,
     /// The [digest](Abi::digest) of that, in hexadecimal.
     pub digest: &'a str,
-    /// What it was compiled to.
+    /// The compiled code.
     pub code: Code<'a>,
 }
 
@@ -78,7 +78,7 @@ pub struct PtxError {
     required: u64,
 }
 
-/// Bytes of PTX, at most: what a bundle says of itself decides no allocation beyond.
+/// The most bytes of PTX: the size in a bundle alone must not decide an allocation.
 const LONGEST: u64 = 1 << 28;
 
 impl<'a> Ptx<'a> {
@@ -142,9 +142,9 @@ pub enum ArtifactError {
     /// Another family than the type says.
     #[error("the artifact is a kernel of family `{found}`, the type asks for `{required}`")]
     Family {
-        /// What the artifact says.
+        /// The artifact's value.
         found: String,
-        /// What the type says.
+        /// The type's value.
         required: &'static str,
     },
     /// Its ABI cannot be read, or means something else here.

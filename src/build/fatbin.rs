@@ -43,7 +43,7 @@ impl<'a> Vouched<'a> {
     }
 }
 
-/// What an entry of a fatbin is.
+/// The kind of a fatbin's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Text for the driver's compiler.
@@ -57,7 +57,7 @@ pub enum Kind {
 pub struct Image<'a> {
     /// PTX or SASS.
     pub kind: Kind,
-    /// The architecture: `sm_80`, `sm_90a`; for PTX that of the virtual architecture.
+    /// The architecture: `sm_80`, `sm_90a`; for PTX the virtual architecture's.
     pub arch: String,
     /// The bytes of the entry, which may be compressed.
     pub bytes: &'a [u8],
@@ -88,9 +88,9 @@ pub enum FatbinError {
     /// Bytes are missing, or too many.
     #[error("its fatbin has {found} bytes, and {required} by its header: it is {}", damage(*.found, *.required))]
     Size {
-        /// What there is.
+        /// The actual number.
         found: u64,
-        /// What the header promises.
+        /// The number that the header promises.
         required: u64,
     },
     /// An entry is damaged.
@@ -137,7 +137,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Checks that the bytes are a whole fatbin: by their header, and by that of each entry.
+/// Checks that the bytes are a whole fatbin, by its header and the header of each entry.
 ///
 /// # Errors
 /// They are not.

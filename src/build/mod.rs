@@ -1,4 +1,4 @@
-//! From C++ text to fatbins: what a `build.rs` calls, the nvcc driver with its store, and the bundles that ship.
+//! From C++ text to fatbins: the functions for a `build.rs`, the nvcc driver with its store, and the bundles that ship.
 //!
 //! ```no_run
 //! # #[cfg(feature = "build")] {

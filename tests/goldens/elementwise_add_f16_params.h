@@ -18,9 +18,9 @@ typedef struct elementwise_add_f16_params {
   int64_t ldc;      // elements from one coordinate of M to the next, in C
   int32_t m;        // extent of M
   int32_t n;        // extent of N
-  int32_t vectors;  // vectors that a coordinate of M has at most
-  int32_t whole;    // 1 where rows are whole vectors from n = 0 on; else 0
-  int32_t aligned;  // 1 where all tensors reach a multiple of the vector at the same n, for each m; else 0
+  int32_t vectors;  // the most vectors of a coordinate of M
+  int32_t whole;    // 1 if rows are whole vectors from n = 0 on, else 0
+  int32_t aligned;  // 1 if all tensors reach a multiple of the vector at the same n, for each m, else 0
 } elementwise_add_f16_params;
 
 static_assert(sizeof(elementwise_add_f16_params) == 72, "size");

@@ -19,8 +19,8 @@ typedef struct elementwise_apply_f32_params {
   int64_t ldy;         // elements from one coordinate of M to the next, in Y
   int32_t m;           // extent of M
   int32_t n;           // extent of N
-  int32_t aligned;     // 1 where all tensors are at a multiple of the vector at n = 0, for each m; else 0
-  int32_t aligned_in;  // 1 where all inputs that are turned are at a multiple of the vector at m = 0, for each n; else 0
+  int32_t aligned;     // 1 if all tensors are at a multiple of the vector at n = 0, for each m, else 0
+  int32_t aligned_in;  // 1 if all transposed inputs are at a multiple of the vector at m = 0, for each n, else 0
 } elementwise_apply_f32_params;
 
 static_assert(sizeof(elementwise_apply_f32_params) == 72, "size");

@@ -14,23 +14,23 @@ typedef struct gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params {
   void const* b;     // B, bf16
   void* e;           // E, f32
   void* d;           // D, f32
-  void* workspace;   // A, then B, where they are packed: rows at multiples of 128 bytes; behind them the sums of shared tiles
+  void* workspace;   // packed A, then packed B: rows at multiples of 128 bytes; behind them the sums of shared tiles
   int32_t group;     // tiles of a cluster along M before the next along N
   int64_t lda;       // elements from one coordinate of the first mode to the next, in A
   int64_t ldb;       // elements from one coordinate of the second mode to the next, in B
   int64_t lde;       // elements from one coordinate of the first mode to the next, in E
   int64_t ldd;       // elements from one coordinate of the first mode to the next, in D
-  int64_t from_lda;  // elements from one row of A to the next where it is copied from
-  int64_t packed_a;  // elements of the workspace ahead of A
-  int64_t from_ldb;  // elements from one row of B to the next where it is copied from
-  int64_t packed_b;  // elements of the workspace ahead of B
-  int32_t packs_a;   // CTAs that pack A; 0 where it is copied as it lies
-  int32_t packs_b;   // CTAs that pack B; 0 where it is copied as it lies
-  int32_t whole;     // tiles that a cluster computes as a whole; the others are shared
+  int64_t from_lda;  // elements from one row to the next of A as the mainloop reads it
+  int64_t packed_a;  // elements of the workspace before A
+  int64_t from_ldb;  // elements from one row to the next of B as the mainloop reads it
+  int64_t packed_b;  // elements of the workspace before B
+  int32_t packs_a;   // CTAs that pack A; 0 if it is read in place
+  int32_t packs_b;   // CTAs that pack B; 0 if it is read in place
+  int32_t whole;     // tiles that one cluster computes; the other tiles are shared
   int32_t k_parts;   // shares of a shared tile with k_share k-tiles each; clusters compute the rests after them tile after tile
-  int32_t k_share;   // k-tiles that a cluster computes of shared tiles
-  int32_t parts;     // parts of shared tiles, whose sums lie in the workspace
-  int64_t sums;      // elements of f32 in the workspace ahead of sums
+  int32_t k_share;   // k-tiles of shared tiles that a cluster computes
+  int32_t parts;     // partial sums of shared tiles in the workspace
+  int64_t sums;      // f32 elements of the workspace before the partial sums
   int32_t m;         // M
   int32_t n;         // N
   int32_t k;         // K; 0 where nothing of A and B is asked for

@@ -12,29 +12,29 @@
 #include <stdint.h>
 
 typedef struct gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params {
-  alignas(128) CUtensorMap map_a;  // A, or what is packed of it
-  alignas(128) CUtensorMap map_b;  // B, or what is packed of it
-  alignas(128) CUtensorMap map_e;  // E, where rows of what is written begin and end at multiples of 16 bytes
-  alignas(128) CUtensorMap map_d;  // D, where rows of what is written begin and end at multiples of 16 bytes
+  alignas(128) CUtensorMap map_a;  // A, or its packed copy
+  alignas(128) CUtensorMap map_b;  // B, or its packed copy
+  alignas(128) CUtensorMap map_e;  // E, if written rows begin and end at multiples of 16 bytes
+  alignas(128) CUtensorMap map_d;  // D, if written rows begin and end at multiples of 16 bytes
   void const* a;                   // A, f16
   void const* b;                   // B, f16
   void* e;                         // E, f32
   void* d;                         // D, f32
-  void* workspace;                 // A, then B, where they are packed: rows at multiples of 128 bytes
-  int32_t passes_l2;               // 1 where D is larger than L2, so that stores of it had better not stay there, else 0
+  void* workspace;                 // packed A, then packed B: rows at multiples of 128 bytes
+  int32_t passes_l2;               // 1 if D is larger than L2, so that its stores should not stay there, else 0
   int32_t group;                   // tiles of a cluster along N before the next along M
   int64_t lda;                     // elements from one coordinate of the first mode to the next, in A
   int64_t ldb;                     // elements from one coordinate of the second mode to the next, in B
   int64_t lde;                     // elements from one coordinate of the first mode to the next, in E
   int64_t ldd;                     // elements from one coordinate of the first mode to the next, in D
-  int64_t from_lda;                // elements from one row of A to the next where it is copied from
-  int64_t packed_a;                // elements of the workspace ahead of A
-  int64_t from_ldb;                // elements from one row of B to the next where it is copied from
-  int64_t packed_b;                // elements of the workspace ahead of B
-  int32_t packs_a;                 // CTAs that pack A; 0 where it is copied as it lies
-  int32_t packs_b;                 // CTAs that pack B; 0 where it is copied as it lies
-  int32_t bytes_a;                 // bytes of a k-tile of A that are copied: of a box no more rows than A has
-  int32_t bytes_b;                 // bytes of a k-tile of B that are copied: of a box no more rows than B has
+  int64_t from_lda;                // elements from one row to the next of A as the mainloop reads it
+  int64_t packed_a;                // elements of the workspace before A
+  int64_t from_ldb;                // elements from one row to the next of B as the mainloop reads it
+  int64_t packed_b;                // elements of the workspace before B
+  int32_t packs_a;                 // CTAs that pack A; 0 if it is read in place
+  int32_t packs_b;                 // CTAs that pack B; 0 if it is read in place
+  int32_t bytes_a;                 // bytes of a k-tile of A that are loaded: a box has no more rows than A
+  int32_t bytes_b;                 // bytes of a k-tile of B that are loaded: a box has no more rows than B
   int32_t m;                       // M
   int32_t n;                       // N
   int32_t k;                       // K; 0 where nothing of A and B is asked for

@@ -12,20 +12,20 @@
 #include <stdint.h>
 
 typedef struct gemm_f16_ntt_batched_128x128x64_sm90a_params {
-  alignas(128) CUtensorMap map_a;  // A, or what is packed of it
-  alignas(128) CUtensorMap map_b;  // B, or what is packed of it
-  alignas(128) CUtensorMap map_d;  // D, where rows of what is written begin and end at multiples of 16 bytes
+  alignas(128) CUtensorMap map_a;  // A, or its packed copy
+  alignas(128) CUtensorMap map_b;  // B, or its packed copy
+  alignas(128) CUtensorMap map_d;  // D, if written rows begin and end at multiples of 16 bytes
   void const* a;                   // A, f16
   void const* b;                   // B, f16
   void const* c;                   // C, f16
   void const* aux0;                // Aux0, f32
   void* d;                         // D, f16
-  void* workspace;                 // A, then B, where they are packed: rows at multiples of 128 bytes
-  int32_t each_a;                  // 1 where each batch has its own A, else 0
-  int32_t each_b;                  // 1 where each batch has its own B, else 0
-  int32_t passes_l2;               // 1 where D is larger than L2, so that stores of it had better not stay there, else 0
+  void* workspace;                 // packed A, then packed B: rows at multiples of 128 bytes
+  int32_t each_a;                  // 1 if each batch has its own A, else 0
+  int32_t each_b;                  // 1 if each batch has its own B, else 0
+  int32_t passes_l2;               // 1 if D is larger than L2, so that its stores should not stay there, else 0
   int32_t group;                   // tiles of a cluster along M before the next along N
-  int32_t stays;                   // 1 where the k-tiles of a tile divide the stages, and those of a factor stay there while tiles want the same, else 0
+  int32_t stays;                   // 1 if the k-tiles of a tile divide the stages, so that an operand stays resident, else 0
   int64_t lda;                     // elements from one coordinate of the second mode to the next, in A
   int64_t batch_a;                 // elements from one coordinate of the batch mode to the next, in A
   int64_t ldb;                     // elements from one coordinate of the first mode to the next, in B
@@ -34,14 +34,14 @@ typedef struct gemm_f16_ntt_batched_128x128x64_sm90a_params {
   int64_t batch_c;                 // elements from one coordinate of the batch mode to the next, in C
   int64_t ldd;                     // elements from one coordinate of the first mode to the next, in D
   int64_t batch_d;                 // elements from one coordinate of the batch mode to the next, in D
-  int64_t from_lda;                // elements from one row of A to the next where it is copied from
-  int64_t from_batch_a;            // elements from one matrix of A to the next where it is copied from
-  int64_t packed_a;                // elements of the workspace ahead of A
-  int64_t from_ldb;                // elements from one row of B to the next where it is copied from
-  int64_t from_batch_b;            // elements from one matrix of B to the next where it is copied from
-  int64_t packed_b;                // elements of the workspace ahead of B
-  int32_t packs_a;                 // CTAs that pack A; 0 where it is copied as it lies
-  int32_t packs_b;                 // CTAs that pack B; 0 where it is copied as it lies
+  int64_t from_lda;                // elements from one row to the next of A as the mainloop reads it
+  int64_t from_batch_a;            // elements from one matrix to the next of A as the mainloop reads it
+  int64_t packed_a;                // elements of the workspace before A
+  int64_t from_ldb;                // elements from one row to the next of B as the mainloop reads it
+  int64_t from_batch_b;            // elements from one matrix to the next of B as the mainloop reads it
+  int64_t packed_b;                // elements of the workspace before B
+  int32_t packs_a;                 // CTAs that pack A; 0 if it is read in place
+  int32_t packs_b;                 // CTAs that pack B; 0 if it is read in place
   int32_t m;                       // M
   int32_t n;                       // N
   int32_t k;                       // K; 0 where nothing of A and B is asked for

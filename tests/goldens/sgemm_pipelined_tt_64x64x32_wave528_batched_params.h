@@ -14,7 +14,7 @@ typedef struct sgemm_pipelined_tt_64x64x32_wave528_batched_params {
   void const* b;      // B, f32
   void const* c;      // C, f32
   void* d;            // D, f32
-  void* workspace;    // sums of the parts of each tile that is cut, (BM,BN,(CUT,PARTS))
+  void* workspace;    // partial sums of each tile that is split along K, (BM,BN,(CUT,PARTS))
   int64_t lda;        // elements from one coordinate of the first mode to the next, in A
   int64_t batch_a;    // elements from one coordinate of the batch mode to the next, in A
   int64_t ldb;        // elements from one coordinate of the first mode to the next, in B
@@ -27,12 +27,12 @@ typedef struct sgemm_pipelined_tt_64x64x32_wave528_batched_params {
   int32_t n;          // N
   int32_t k;          // K; 0 where nothing of A and B is asked for
   int32_t l;          // L
-  int32_t whole;      // tiles of D that one block computes
-  int32_t cut;        // tiles of D behind them that are cut along K
-  int32_t parts;      // blocks of each of those
-  int32_t k_part;     // tiles of A and B of one such block; the last has what is left
-  int32_t aligned_b;  // 1 where all loads of B are aligned, else 0
-  int32_t aligned_d;  // 1 where all vectors of D and of what is read with it are aligned, else 0
+  int32_t whole;      // tiles of D that one block computes alone
+  int32_t cut;        // the following tiles of D, which are split along K
+  int32_t parts;      // blocks of each split tile
+  int32_t k_part;     // k-tiles of one such block; the last block has the rest
+  int32_t aligned_b;  // 1 if all loads of B are aligned, else 0
+  int32_t aligned_d;  // 1 if all vectors of D and of the epilogue inputs are aligned, else 0
   float alpha;        // run-time scalar of the epilogue
   float beta;         // run-time scalar of the epilogue
 } sgemm_pipelined_tt_64x64x32_wave528_batched_params;

@@ -21,9 +21,9 @@ typedef struct sgemm_vectorized_tt_params {
   int32_t m;          // M
   int32_t n;          // N
   int32_t k;          // K; 0 where nothing of A and B is asked for
-  int32_t aligned_a;  // 1 where all loads of A are aligned, else 0
-  int32_t aligned_b;  // 1 where all loads of B are aligned, else 0
-  int32_t aligned_d;  // 1 where all vectors of D and of what is read with it are aligned, else 0
+  int32_t aligned_a;  // 1 if all loads of A are aligned, else 0
+  int32_t aligned_b;  // 1 if all loads of B are aligned, else 0
+  int32_t aligned_d;  // 1 if all vectors of D and of the epilogue inputs are aligned, else 0
   float alpha;        // run-time scalar of the epilogue
   float beta;         // run-time scalar of the epilogue
 } sgemm_vectorized_tt_params;

@@ -1,4 +1,4 @@
-//! What a bundle says of itself.
+//! The contents of a bundle.
 
 use core::fmt;
 use core::ops::Range;
@@ -11,13 +11,13 @@ use super::manifest::{FileDigest, Manifest};
 use crate::arch::{Arch, Targets};
 use crate::digest::Digest;
 
-/// What a bundle holds.
+/// The contents of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contents {
     /// The version of this crate that made it.
     pub cutemplate: String,
-    /// Under which licences what is in it may be used.
+    /// The licences of its contents.
     pub licences: Vec<Licence>,
     /// Its kernels, by name.
     pub kernels: Vec<KernelRow>,
@@ -25,11 +25,11 @@ pub struct Contents {
     pub files: Vec<FileDigest>,
 }
 
-/// A licence, and what it is of.
+/// A licence, and the software that it is of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Licence {
-    /// Of what.
+    /// The software.
     pub of: String,
     /// Its SPDX expression, or its name.
     pub licence: String,
@@ -42,7 +42,7 @@ pub struct Licence {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KernelRow {
-    /// Its name: that of its module.
+    /// Its name, which is its module's.
     pub name: String,
     /// Its family.
     pub family: String,
@@ -68,7 +68,7 @@ pub struct TextRow {
     pub driver: (u32, u32),
     /// The oldest driver that compiles its PTX.
     pub ptx_driver: (u32, u32),
-    /// How it was compiled, and what it takes.
+    /// How it was compiled, and its resources.
     pub manifest: Manifest,
 }
 

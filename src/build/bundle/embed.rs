@@ -26,11 +26,10 @@ pub fn embed_as(path: impl AsRef<Path>, crate_name: &str) {
     }
 }
 
-/// For a build script: puts the kernels of a bundle into the crate. `cutemplate.rs` and what it includes are written
-/// to `OUT_DIR`, as
-/// [`Config::compile`](crate::build::Config::compile) writes them, and the crate's binary holds them from then on; no
-/// nvcc, no CUTLASS and no network is asked for. A path begins at the crate's folder. cargo runs the script again
-/// where the bundle changes.
+/// For a build script: puts the kernels of a bundle into the crate. It writes `cutemplate.rs` and the included files to
+/// `OUT_DIR`, as [`Config::compile`](crate::build::Config::compile) does, and the crate's binary holds them from then
+/// on. It needs no nvcc, no CUTLASS and no network. A path begins at the crate's folder. cargo runs the script again if
+/// the bundle changes.
 ///
 /// # Errors
 /// The bundle cannot be read, or is not whole; the files cannot be written.
@@ -50,7 +49,8 @@ pub(crate) fn open(path: &Path) -> Result<Bundle<'static>, BundleError> {
     Ok(Bundle::whole(super::Archive::read(bytes.into())?))
 }
 
-/// Writes what the modules of all kernels include; their text, for a crate that calls this one `root`.
+/// Writes the files that the modules of all kernels include. Returns the modules' text, for a crate that calls this one
+/// `root`.
 pub(crate) fn unpack(out: &Path, bundle: &Bundle<'_>, root: &str) -> Result<String, BundleError> {
     let mut modules = String::new();
     for kernel in &bundle.contents().kernels {

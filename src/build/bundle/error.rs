@@ -14,9 +14,9 @@ pub enum BundleErrorKind {
     Format,
     /// Bytes are missing, or too many.
     Size,
-    /// It is not the one that is asked for, or a part of it is not what it was.
+    /// It is not the requested one, or a part of it has changed.
     Hash,
-    /// What it says of itself cannot be read.
+    /// Its contents cannot be read.
     Contents,
     /// It has no such kernel, or another than is asked for.
     Kernel,
@@ -44,9 +44,9 @@ pub struct BundleError {
     pub kind: BundleErrorKind,
     /// The problem, in one line.
     pub what: String,
-    /// What is there.
+    /// The actual value.
     pub found: String,
-    /// What has to be there.
+    /// The required value.
     pub required: String,
     /// Why it has to.
     pub because: &'static str,

@@ -86,7 +86,7 @@ pub struct Manifest {
     pub ptx: Option<String>,
     /// The text that was compiled.
     pub sources: Vec<FileDigest>,
-    /// What it was compiled to.
+    /// The compiled fatbin.
     pub fatbin: FileDigest,
     /// Resources on each architecture, oldest first, of each entry in order.
     pub resources: Vec<Resources>,

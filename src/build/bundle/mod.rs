@@ -1,7 +1,7 @@
 //! Bundles: compiled kernels in one file, with all that a launch needs, for machines and crates without nvcc.
 //!
-//! `cutemplate bundle` writes one, [`Config::bundle`](crate::build::Config::bundle) takes it in place of compiling
-//! where it is there, and `embed` puts its kernels into a crate whose build script has no generator at all:
+//! `cutemplate bundle` writes one. [`Config::bundle`](crate::build::Config::bundle) uses it instead of compiling if it
+//! exists. `embed` puts its kernels into a crate whose build script has no generator at all:
 //!
 //! ```no_run
 //! // build.rs, with cutemplate's feature `bundle`.
@@ -69,7 +69,7 @@ fn file_error(path: &Path, error: &std::io::Error) -> BundleError {
 /// The description of a bundle. It cannot load any kernel.
 #[derive(Clone, Debug)]
 pub struct Inspected {
-    /// What it holds.
+    /// Its contents.
     pub contents: Contents,
     /// Its sha256.
     pub sha256: Digest,
@@ -159,7 +159,7 @@ impl<'a> Bundle<'a> {
         Self { archive, sums }
     }
 
-    /// What it holds.
+    /// Its contents.
     pub fn contents(&self) -> &Contents {
         &self.archive.contents
     }

@@ -1,4 +1,4 @@
-//! The Rust side of a kernel: what a crate includes.
+//! The Rust side of a kernel: the module that a crate includes.
 
 use core::fmt::Write as _;
 
@@ -178,7 +178,7 @@ fn arguments(root: &str, row: &Row, out: &mut String) {
     out.push_str("    }\n");
 }
 
-/// The parameter struct of a text, with what the compiler checks of it.
+/// The parameter struct of a text, with the compiler's checks of it.
 fn params(root: &str, kernel: &str, row: &Row, out: &mut String) {
     let (part, params) = (word(&row.name), &row.params);
     let name = params_name(kernel, &part);

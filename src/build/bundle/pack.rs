@@ -1,4 +1,4 @@
-//! Makes a bundle of what was compiled.
+//! Packs compiled kernels into a bundle.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(crate) struct Packed<'a> {
     pub(crate) ptx: &'a str,
 }
 
-/// The file with CUTLASS's licence, which asks to be reproduced with what is compiled.
+/// The file with CUTLASS's licence, which must be reproduced with compiled code.
 const CUTLASS: &str = "CUTLASS_LICENSE.txt";
 
 /// A bundle's bytes, and its sha256. The bundle holds the compiled form of each [part](Plan::parts) of each kernel, and

@@ -1,4 +1,4 @@
-//! From PTX to the fatbin of a kernel, and what is known about it.
+//! From PTX to the fatbin of a kernel, with its manifest.
 
 use std::fs;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub(super) fn codes(targets: &Targets, generation: &Targets) -> Vec<String> {
 }
 
 impl Compiler {
-    /// The key of a kernel's fatbin: what the PTX of each generation is made of, and what is made of that.
+    /// The key of a kernel's fatbin: the inputs of each generation's PTX, and the targets of each.
     pub(super) fn fatbin_key(&self, unit: &Unit, targets: &Targets) -> String {
         let parts = generations(unit, targets).into_iter().flat_map(|generation| {
             let ptx = self.ptx_key(unit, &generation);
@@ -65,7 +65,7 @@ impl Compiler {
         argv
     }
 
-    /// Makes the fatbin and the manifest of a kernel in the stage, of its PTX; returns what the PTX was made of.
+    /// Makes the fatbin and the manifest of a kernel from its PTX in the stage. Returns the inputs of the PTX.
     pub(super) fn assemble(
         &self,
         unit: &Unit,

@@ -30,9 +30,9 @@ pub(super) const VARIABLE: &str = "CUTEMPLATE_BUNDLE";
 pub struct StaleBundle {
     /// The bundle.
     pub path: PathBuf,
-    /// What it has.
+    /// The bundle's value.
     pub found: String,
-    /// What is asked for.
+    /// The requested value.
     pub required: String,
 }
 
@@ -137,7 +137,7 @@ impl Config {
         Ok(bundle::unpack(out, &bundle, &self.root)?)
     }
 
-    /// Compares what is asked for with what is there; nothing is planned.
+    /// Compares the request with the bundle; nothing is planned.
     fn compare(&self, path: &Path, contents: &Contents) -> Result<(), Error> {
         let stale = |found: String, required: String| StaleBundle { path: path.to_owned(), found, required };
         let required = self.targets();
@@ -183,7 +183,7 @@ fn wants_writing(env: &Env) -> bool {
     env.get(VARIABLE).is_some_and(|value| value == "write")
 }
 
-/// The bundle of plans, with what was made of each of their parts, in order.
+/// The bundle of plans, with the compiled form of each of their parts, in order.
 fn packed(
     plans: Vec<Plan>,
     compiled: &[(super::Compiled, super::Ptx)],

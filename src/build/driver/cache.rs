@@ -6,8 +6,8 @@
 //! | `host`, `runtime` | what an executor of earlier versions left | nothing | by [`Cache::prune`], always |
 //! | `toolchain` | pinned tools that were fetched | downloading | by hand |
 //!
-//! Where kernels take more than `CUTEMPLATE_CACHE_SIZE`, 10 GiB if that is not set, whoever has
-//! compiled one removes what was not used for the longest time.
+//! If kernels take more than `CUTEMPLATE_CACHE_SIZE`, 10 GiB by default, every compilation removes the least recently
+//! used ones.
 //!
 //! All but the tools are [`Store`]s.
 //! Any of it may be removed by hand where nothing runs. Pruning is safe while other processes work: a kernel is read whole and
@@ -31,17 +31,17 @@ pub const SIZE_VARIABLE: &str = "CUTEMPLATE_CACHE_SIZE";
 /// How large they may be where it is not set.
 pub const USUAL_SIZE: Bytes = Bytes(10 << 30);
 
-/// The folders of a cache, with what is in them.
+/// The folders of a cache, with the kind of their entries.
 const FOLDERS: [(&str, Kind); 4] =
     [("kernels", Kind::Kernel), ("host", Kind::Unfinished), ("runtime", Kind::Unfinished), ("toolchain", Kind::Tool)];
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A compiled kernel.
     Kernel,
-    /// What a process is making, or left when it was killed; also what earlier versions left.
+    /// Files that a process is making, or left when it was killed; also files of earlier versions.
     Unfinished,
     /// A fetched part of the toolchain.
     Tool,
@@ -65,7 +65,7 @@ impl fmt::Display for Kind {
 /// One thing in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// The kind of the entry.
     pub kind: Kind,
     /// The kernel that it belongs to, if any.
     pub kernel: Option<String>,
@@ -73,14 +73,14 @@ pub struct Entry {
     pub path: PathBuf,
     /// Size of its files.
     pub bytes: Bytes,
-    /// When it was last used, to the hour; of tools and what is unfinished, when it was made.
+    /// When it was last used, to the hour; for tools and unfinished entries, when it was made.
     pub used: SystemTime,
 }
 
-/// What is to go.
+/// Limits: entries beyond them are removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// What nobody has used for so long.
+    /// Removes kernels that were not used for this long.
     pub older_than: Option<Duration>,
     /// Limit for all kernels together: the least recently used ones are removed first.
     pub max_size: Option<Bytes>,
@@ -89,7 +89,7 @@ pub struct Limits {
 /// What pruning did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pruned {
-    /// What is gone.
+    /// The removed entries.
     pub removed: Vec<Entry>,
     /// Entries that should have been removed, but are in use or may be.
     pub in_use: Vec<Entry>,
@@ -138,8 +138,8 @@ impl Cache {
         found.parse().map_err(|_| Error::Size { found: found.into_owned() })
     }
 
-    /// Removes what was not used for the longest time, until kernels take no more than this. Where this
-    /// fails, whoever compiles next tries again.
+    /// Removes the least recently used kernels until they take no more than this. If this fails, the next compilation
+    /// tries again.
     pub(crate) fn keep_within(&self, most: Bytes) {
         let limits = Limits { older_than: None, max_size: Some(most) };
         let _ = self.prune(&limits, SystemTime::now());
@@ -179,7 +179,7 @@ impl Cache {
         Ok(all)
     }
 
-    /// Removes what the limits do not leave room for, and what killed processes left. Tools stay.
+    /// Removes entries beyond the limits, and files that killed processes left. Tools stay.
     ///
     /// # Errors
     /// Something cannot be read, or not be removed.

@@ -38,7 +38,7 @@ impl Compiled {
         Ok(Compiled { manifest, fatbin, path, outcome: Outcome::Cached, abi, inputs })
     }
 
-    /// What is known about it.
+    /// The kernel's manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }

@@ -22,7 +22,7 @@ use crate::store::Store;
 
 type Planner = Box<dyn Fn(&Targets) -> Result<Plan, PlanError>>;
 
-/// What a build script generates and compiles.
+/// The kernels that a build script generates and compiles.
 ///
 /// If nvcc, CUTLASS or a C++ compiler is missing, the build fails and says what to do: a crate without its kernels is
 /// useless. Three settings make *stubs* instead: [`Config::optional`], and the variables `CUTEMPLATE_STUB=1` and
@@ -51,7 +51,7 @@ pub struct Config {
     dispatches: Vec<Dispatch>,
     /// In place of compiling.
     pub(super) bundle: Option<PathBuf>,
-    /// What the crate calls this one.
+    /// The name of this crate in the user's crate.
     pub(super) root: String,
     /// Files that the recipes were read from.
     pub(super) watched: Vec<PathBuf>,
@@ -135,8 +135,8 @@ impl Config {
         self
     }
 
-    /// Compiles for this architecture too, where that has what a kernel needs: elementwise kernels run on `sm_75`, those that copy by
-    /// `cp.async` do not. May be called several times.
+    /// Compiles for this architecture too, if it has the instructions of a kernel: elementwise kernels run on `sm_75`,
+    /// kernels with `cp.async` do not. May be called several times.
     #[must_use]
     pub fn arch_if_possible(mut self, arch: Arch) -> Config {
         self.wanted.push(arch);
@@ -330,7 +330,7 @@ impl Config {
         dispatch_module(&d.name, &d.device, &d.rows).replace("::cutemplate", &self.root)
     }
 
-    /// Tells cargo what it asks of a build script.
+    /// Prints the directives for cargo.
     fn tell(&self, script: bool, say: Vec<String>) {
         let watched =
             self.watched.iter().chain(&self.bundle).map(|path| format!("rerun-if-changed={}", path.display()));

@@ -34,7 +34,7 @@ pub enum Error {
     NoToolchain {
         /// The kernels that were to be compiled.
         kernels: Vec<String>,
-        /// What is missing.
+        /// The missing part.
         missing: Box<cutlass_sys::Error>,
     },
     /// nvcc refused the text of a kernel.
@@ -49,7 +49,7 @@ pub enum Error {
     /// Several kernels failed, each for its own reason.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<Error>),
-    /// nvcc ended well, but what it left is not what it was asked for.
+    /// nvcc succeeded, but its output is not the requested one.
     #[error(
         "error[build]: nvcc ended well, but made nothing usable of {unit}\n  found:    {found}\n  required: {required}\n  \
          because:  what is kept in {} is used without asking nvcc again, so this was not kept\n  command:  {}\n  \
@@ -61,7 +61,7 @@ pub enum Error {
         unit: String,
         /// What nvcc left.
         found: String,
-        /// What was asked for.
+        /// The requested output.
         required: String,
         /// The store.
         store: Box<Path>,
@@ -71,7 +71,7 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("error[build]: cannot {verb} {}\n  found:    {source}\n  required: a file system that can be written, with room\n  help:     {help}", path.display())]
     Io {
-        /// What was tried: `write`, `read`, `lock`.
+        /// The attempted operation: `write`, `read`, `lock`.
         verb: &'static str,
         /// On which file or directory.
         path: PathBuf,
@@ -96,7 +96,7 @@ pub enum Error {
          for example 20G\n  because:  above it, the least recently used kernels are removed from the cache"
     )]
     Size {
-        /// What it is.
+        /// The value.
         found: String,
     },
     /// A bundle cannot be used.
@@ -124,7 +124,7 @@ pub enum Error {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is there.
+        /// The line's text.
         found: String,
     },
     /// Two kernels were given one name.
@@ -176,7 +176,7 @@ pub(super) fn named(kernels: &[String]) -> String {
 pub struct SpillError {
     /// The kernel.
     pub kernel: String,
-    /// What it takes on each architecture where it spills.
+    /// Its resources on each architecture where it spills.
     pub on: Vec<Resources>,
 }
 
@@ -240,7 +240,7 @@ pub struct CompileError {
     pub argv: Vec<String>,
     /// How the compiler ended; `None` where it could not be started.
     pub status: Option<ExitStatus>,
-    /// What the compiler wrote, unchanged; the reason of the system where it could not be started.
+    /// The compiler's output, unchanged; the system's reason if it could not be started.
     pub text: String,
     /// The line of the kernel's own text that the first message belongs to, where it belongs to one.
     pub at: Option<SourceLine>,

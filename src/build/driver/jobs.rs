@@ -45,7 +45,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// What nobody has taken.
+/// Places that nobody has taken.
 #[derive(Debug)]
 struct Free {
     places: usize,
@@ -78,7 +78,7 @@ impl Shared {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what cargo lends; what nobody waits for any more goes back at once.
+    /// Takes a token that cargo lends; a token that nobody waits for any more goes back at once.
     fn lend(&self, token: io::Result<Acquired>) {
         let mut free = self.lock();
         match token {
@@ -101,12 +101,12 @@ impl Free {
 }
 
 impl Places {
-    /// So many, for as many jobs as there are.
+    /// This many places, for as many jobs as there are.
     pub(super) fn new(all: usize, jobs: Option<Client>) -> Places {
         let free = Free { places: all, own_job: true, lent: Vec::new(), waiting: 0, jobserver_is_gone: false };
         let shared = Arc::new(Shared { free: Mutex::new(free), changed: Condvar::new() });
         let lend = Arc::clone(&shared);
-        // Where no thread can be had, nobody counts.
+        // Without a thread nobody counts.
         let jobs = jobs.and_then(|jobs| jobs.into_helper_thread(move |token| lend.lend(token)).ok());
         Places { all, shared, jobs }
     }

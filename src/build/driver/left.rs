@@ -1,4 +1,4 @@
-//! What a build leaves in its output directory, and tells cargo.
+//! The output directory of a build, and its directives for cargo.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ pub(super) fn made(out: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(out).map_err(|e| Error::io("make", out, e))
 }
 
-/// What the plans warn of, as lines for cargo.
+/// The warnings of the plans, as lines for cargo.
 pub(super) fn said(plans: &[Plan]) -> Vec<String> {
     let line = |plan: &Plan, warning: &Diagnostic| format!("warning={}: {}", plan.name(), warning.one_line());
     plans.iter().flat_map(|plan| plan.warnings().iter().map(move |warning| line(plan, warning))).collect()
@@ -64,7 +64,7 @@ pub(super) fn leave(
     Ok(Built { plan, name, fatbin: Some(fatbin), manifest: Some(manifest) })
 }
 
-/// Removes what an earlier build left of a kernel that is a stub now.
+/// Removes the files that an earlier build left of a kernel that is a stub now.
 pub(super) fn leave_stub(out: &Path, plan: Plan) -> Result<Built, Error> {
     let name = plan.name().to_owned();
     files(out, &name).iter().try_for_each(|file| store::remove(file))?;

@@ -1,4 +1,4 @@
-//! The nvcc driver: what a `build.rs` calls.
+//! The nvcc driver: the functions for a `build.rs`.
 
 mod assemble;
 mod bundle;

@@ -66,7 +66,7 @@ impl Compiler {
         Ok(Compiler { toolchain, env, store, flags, places, bound, told: Told::default() })
     }
 
-    /// Uses another store, which nobody keeps small.
+    /// Uses another store, without a size limit.
     #[must_use]
     pub fn with_store(mut self, store: Store) -> Compiler {
         self.store = store;
@@ -123,7 +123,7 @@ impl Compiler {
     }
 
     /// The kernel's fatbin: from the store, or compiled into it. One process at a time compiles a key; the others wait
-    /// and take what it made.
+    /// and use its result.
     ///
     /// # Errors
     /// nvcc refuses the text, or leaves no usable fatbin; the store cannot be read or written.
@@ -185,7 +185,7 @@ impl Compiler {
         [nvcc.version.to_string(), cutlass.version.to_string(), format!("{:?} {}", cxx.family, cxx.version)]
     }
 
-    /// Runs nvcc on the kernel's files, in the stage; returns what it said and what it read.
+    /// Runs nvcc on the kernel's files, in the stage. Returns its output and the files that it read.
     pub(super) fn run(&self, unit: &Unit, argv: &[String], stage: &Stage) -> Result<(String, Vec<PathBuf>), Error> {
         for file in unit.files() {
             let path = stage.dir.join(&file.name);
@@ -200,7 +200,7 @@ impl Compiler {
         Ok((report, self.inputs(&text)))
     }
 
-    /// Runs nvcc in the stage, when a place is free; returns what it said.
+    /// Runs nvcc in the stage, when a place is free. Returns its output.
     pub(super) fn start(
         &self,
         unit: &Unit,

@@ -30,7 +30,7 @@ pub struct Ptx {
 }
 
 impl Ptx {
-    /// Reads an entry; `Err` says why it cannot be used. What an older version took for PTX is looked at again.
+    /// Reads an entry; `Err` says why it cannot be used. PTX of an older version is checked again.
     fn open(entry: &Entry, unit: &Unit) -> Result<Ptx, String> {
         let name = &format!("{}.ptx", unit.name());
         let text = String::from_utf8(entry.read(name)?).map_err(|_| format!("{name} is not text"))?;
@@ -122,10 +122,11 @@ impl Compiler {
         let mut add = |args: &[&str]| argv.extend(args.iter().map(|arg| (*arg).to_owned()));
         // CuTe's `assert`s of addresses are calls wherever nvcc cannot tell that they hold, and none may stand among WGMMAs (C7510).
         add(&["-std=c++17", "-O3", "-DNDEBUG", "--expt-relaxed-constexpr"]);
-        // What a text sets or declares and never uses is left over, and it is C++17: 177, 550 and 3357 are nvcc's numbers of these warnings.
+        // Unused variables and declarations are mistakes in a text, and so is C++ beyond 17: 177, 550 and 3357 are
+        // nvcc's numbers of these warnings.
         add(&["--diag-error=177,550,3357"]);
         asked.iter().for_each(|arg| add(&[arg]));
-        // As system headers: what they warn of is not the user's to change.
+        // As system headers: the user cannot change the causes of their warnings.
         let Toolchain { cutlass, nvcc, .. } = &self.toolchain;
         add(&["-isystem", &cutlass.include.to_string_lossy()]);
         if nvcc.headers.origin != nvcc.origin {
@@ -144,7 +145,7 @@ impl Compiler {
         self.key(&self.ptx_command(unit, targets), &files)
     }
 
-    /// The same text wherever it was made: names of files, and of what has no linkage, do not hang on folders.
+    /// The same text wherever it was made: names of files, and of entities without linkage, do not depend on folders.
     fn portable(&self, unit: &Unit, text: &str) -> String {
         let headers = &self.toolchain.nvcc.headers.include_dirs;
         let roots = core::iter::once(&self.toolchain.cutlass.include).chain(headers);

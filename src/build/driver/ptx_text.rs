@@ -39,7 +39,8 @@ pub(super) fn with_module_id(text: &str, file: &str, id: &str) -> String {
     in_strings(&text.replace(&from, &to), from.as_bytes(), to.as_bytes())
 }
 
-/// Replaces bytes by as many others in the strings of the line tables: lines of `.b8 95,90,78`, one string from label to label.
+/// Replaces bytes by equally many others in the strings of the line tables: lines of `.b8 95,90,78`, one string from
+/// label to label.
 fn in_strings(text: &str, from: &[u8], to: &[u8]) -> String {
     let row = |line: &str| -> Option<Vec<u8>> {
         line.trim().strip_prefix(".b8 ")?.split(',').map(|byte| byte.trim().parse().ok()).collect()
@@ -71,7 +72,7 @@ fn in_strings(text: &str, from: &[u8], to: &[u8]) -> String {
     out
 }
 
-/// Without line tables: what nvcc writes where nobody asks for them.
+/// Without line tables, as nvcc writes PTX without `-lineinfo`.
 pub(super) fn without_lines(text: &str) -> String {
     let mut in_section = false;
     let kept = text.split_inclusive('\n').filter(|line| {

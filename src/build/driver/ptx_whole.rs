@@ -1,7 +1,7 @@
 //! Whether a text of PTX is all there: nvcc can be cut off, by a full disk or a wrapper, and end well all the same.
 
-/// Checks that a text is PTX from its first directive to the end of its last block, and that it has a body for each of these
-/// entries; `Err` says what is missing. Statements are not looked into: that is for ptxas.
+/// Checks that a text is PTX from its first directive to the end of its last block, with a body for each of these
+/// entries. `Err` says what is missing. Statements are not checked: ptxas does that.
 pub(super) fn whole(text: &str, entries: &[String]) -> Result<(), String> {
     if text.trim().is_empty() {
         return Err("the text is empty".into());

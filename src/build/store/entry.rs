@@ -68,7 +68,7 @@ impl Entry {
         self.list.inputs.iter().map(|input| input.path.as_path())
     }
 
-    /// What a file holds, compared; `Err` says why it is not to be used.
+    /// A file's contents, compared with the list; `Err` says why it must not be used.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         let listed = self.list.files.iter().find(|file| file.name == name);
         let bytes = read(&self.dir, name)?;
@@ -97,8 +97,8 @@ pub(super) fn safe(path: &Path) -> Result<(), String> {
     meta.map_or(Ok(()), |meta| trusted(&meta)).map_err(|why| format!("{}: {why}", path.display()))
 }
 
-/// Writes down what lies in a directory and what it was made of, takes from others the right to change it, and waits until it is on
-/// the disk. Fails with the file and what could not be done with it.
+/// Writes the list of a directory's files and of their inputs, removes the right of others to change it, and waits
+/// until it is on the disk. Fails with the file and the failed operation.
 pub(super) fn seal(dir: &Path, inputs: &[PathBuf]) -> Result<(), (&'static str, PathBuf, io::Error)> {
     let doing = |verb: &'static str, path: &Path| {
         let path = path.to_path_buf();

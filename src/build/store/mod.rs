@@ -1,8 +1,8 @@
 //! The store of what nvcc made: kernels and their PTX. A directory for each key, checked before it is used, made under a lock by
 //! rename.
 //!
-//! A key covers texts, command line, the variables that a compiler reads, and versions. What it cannot cover, the content of the
-//! headers and of the compiler, an entry remembers as the size and time of each file that was read: a change in any of them
+//! A key covers texts, command line, the variables that a compiler reads, and versions. It cannot cover the content of
+//! the headers and of the compiler. An entry remembers the size and time of each such file: a change in any of them
 //! makes the entry stale.
 
 mod entry;
@@ -18,9 +18,9 @@ pub(crate) use entry::Entry;
 pub(crate) const FORMAT: &str = "files and inputs in entry.json";
 
 const STAGING: &str = ".staging-";
-/// Entries that nobody has used for so long are removed.
+/// Entries that were not used for this long are removed.
 const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How stale the time of last use, that of the list, may be.
+/// How stale the time of last use, that is of the list, may be.
 const TOUCH: Duration = Duration::from_secs(3600);
 
 /// Whether something had to be compiled.
@@ -54,12 +54,12 @@ pub(crate) struct Lock(fs::File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Where this fails, it goes with the file.
+        // If this fails, closing the file unlocks it.
         let _ = self.0.unlock();
     }
 }
 
-/// What the store has for a key.
+/// The store's answer for a key.
 enum Found<T> {
     Whole(T),
     Nothing,
@@ -72,7 +72,7 @@ pub(crate) struct Stage {
     /// The final path of the entry. Its name depends on the key alone, because nvcc derives names of symbols from it:
     /// the same key gives the same bytes.
     pub(crate) dir: PathBuf,
-    /// For what is not kept.
+    /// A folder for entries that are not kept.
     pub(crate) scratch: tempfile::TempDir,
 }
 
@@ -102,8 +102,9 @@ impl Store {
         &self.root
     }
 
-    /// What `open` reads of the entry of a key, which `make` makes where it is missing or `open` finds it damaged. One process
-    /// at a time makes a key; the others wait and take what it made. `make` returns the files outside of the stage that it read.
+    /// The result of `open` on the entry of a key. `make` makes the entry if it is missing, or if `open` finds it
+    /// damaged. One process at a time makes a key; the others wait and use its result. `make` returns the files outside
+    /// of the stage that it read.
     pub(crate) fn find_or_make<T, E: From<StoreError>>(
         &self,
         key: &str,
@@ -123,7 +124,7 @@ impl Store {
         let stage = self.stage(key)?;
         let made = make(&stage).and_then(|inputs| Ok(self.publish(key, &stage.dir, &inputs)?));
         if made.is_err() {
-            // What a failed build leaves is of no use; the next one would remove it too.
+            // The rest of a failed build is useless; the next build would remove it too.
             let _ = fs::remove_dir_all(&stage.dir);
         }
         made?;
@@ -185,7 +186,7 @@ impl Store {
         file.map(|file| (file, path.clone())).map_err(failed("open", &path))
     }
 
-    /// Whether this is the name of what is being made, or was.
+    /// Whether this is the name of an unfinished entry.
     pub(crate) fn is_staging(name: &str) -> bool {
         name.starts_with(STAGING)
     }
@@ -195,8 +196,8 @@ impl Store {
         entry.join(entry::LIST).metadata().or_else(|_| entry.symlink_metadata())?.modified()
     }
 
-    /// Removes an entry that nobody has used since, or what a killed build left of one; `false` where it is being made, or was used.
-    /// Who reads it meanwhile finds that a part is missing, and makes it again.
+    /// Removes an entry that was not used since, or the rest of a killed build; `false` if it is being made, or was
+    /// used. A reader meanwhile finds that a part is missing, and makes the entry again.
     pub(crate) fn remove_unused(&self, name: &str, since: SystemTime) -> Result<bool, StoreError> {
         let key = name.strip_prefix(STAGING).unwrap_or(name);
         if key.len() < 2 || !key.is_ascii() {
@@ -242,8 +243,8 @@ impl Store {
         tempfile::Builder::new().prefix(&prefix).tempdir_in(&self.root).map_err(failed("write", &self.root))
     }
 
-    /// Removes what was not used for long, and what builds left when they were killed: scratch of this key, and whatever of a key
-    /// whose lock is free. Where this fails, the next build tries again.
+    /// Removes entries that were not used for long, and the rests of killed builds: scratch of this key, and of any key
+    /// whose lock is free. If this fails, the next build tries again.
     fn tidy(&self, key: &str) {
         let now = SystemTime::now();
         for entry in fs::read_dir(&self.root).into_iter().flatten().flatten() {
@@ -258,7 +259,7 @@ impl Store {
             if other == key {
                 continue;
             }
-            // The lock of this key is held here, and is that of every key with the same digits.
+            // The lock of this key is held here, and covers every key with the same digits.
             let own = other.get(..2).is_some_and(|digits| digits == &key[..2]);
             let _ = if own { remove(&entry.path()) } else { self.remove_unused(&name, now).map(drop) };
         }

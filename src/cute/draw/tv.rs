@@ -170,7 +170,7 @@ impl Owners {
             ));
         }
         if free > 0 {
-            remarks.push(format!("no thread holds {free} elements; they are left white."));
+            remarks.push(format!("{free} elements are held by no thread and left white."));
         }
         (!remarks.is_empty()).then(|| remarks.join(" "))
     }

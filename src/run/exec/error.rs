@@ -1,4 +1,4 @@
-//! Why a kernel was not run, or what was wrong with it.
+//! Why a kernel was not run, or which fault it has.
 
 use core::fmt;
 
@@ -19,7 +19,7 @@ pub enum Error {
     /// The job is none that an executor could run.
     #[error(transparent)]
     Job(Box<Refused>),
-    /// The PTX is missing, malformed, or uses what the executor does not run.
+    /// The PTX is missing, malformed, or uses instructions that the executor does not run.
     #[error(transparent)]
     Ptx(#[from] super::ptx::Error),
     /// The kernel ran and did something wrong.
@@ -32,9 +32,9 @@ pub enum Error {
 pub struct Refused {
     /// The problem, in one line.
     pub what: String,
-    /// What is there.
+    /// The actual value.
     pub found: String,
-    /// What has to be there.
+    /// The required value.
     pub required: String,
     /// Why it has to.
     pub because: String,

@@ -48,7 +48,7 @@ impl Extent {
         self.address().saturating_add(self.bytes as u64)
     }
 
-    /// What of it is the caller's, in bytes from its start.
+    /// The parts that are the caller's, in bytes from its start.
     fn runs(&self) -> Runs {
         match &self.elements {
             Some(elements) => elements.runs(),

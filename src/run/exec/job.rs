@@ -5,7 +5,7 @@ use super::extent::Extent;
 use crate::plan::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
 use crate::view::Access;
 
-/// What binding asks of an address at most: that of a vector of four elements of 8 bytes.
+/// The largest alignment that binding requires: of a vector of four elements of 8 bytes.
 pub(super) const VECTOR: u64 = 32;
 
 /// Grids, parameters and memory of one launch.
@@ -19,7 +19,7 @@ pub struct Job<'a> {
     pub tensors: &'a [BoundTensor],
     /// Memory that is there while the launch runs, filled with NaN.
     pub workspace: Option<Workspace>,
-    /// What the tensor maps among the parameters say.
+    /// The contents of the tensor maps among the parameters.
     pub tensor_maps: &'a [BoundMap],
 }
 
@@ -75,7 +75,7 @@ pub(super) fn extents(job: &Job<'_>, buffers: &mut [Buffer<'_>]) -> Result<Vec<E
     Ok(extents)
 }
 
-/// The memory behind each buffer; a tensor that is read in place has that of its output.
+/// The memory behind each buffer; an in-place tensor has its output's.
 fn resolve(buffers: &mut [Buffer<'_>]) -> Result<Vec<Extent>, Error> {
     let own = |buffer: &mut Buffer<'_>| match buffer {
         Buffer::Read(b) => Ok(Extent::whole(b.as_ptr().cast_mut(), b.len(), false)),

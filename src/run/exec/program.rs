@@ -14,15 +14,15 @@ use crate::dtype::DType;
 use crate::plan::{Abi, Entry, EntryLaunch};
 use crate::tiling::{self, MapType, TensorMapSpec};
 
-/// What a workspace is called.
+/// The name of a workspace.
 const WORKSPACE: &str = "the workspace";
-/// What a driver aligns allocations to, and a workspace is promised.
+/// The driver's alignment of allocations, promised for a workspace.
 const ALLOCATION: u64 = 256;
 
-/// How kernels are run, and what is looked for.
+/// How kernels are run, and which faults are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What is looked for.
+    /// The faults that are looked for.
     pub modes: Modes,
     /// Where memory is placed: exactly, so that what relies on more than binding asks for is found.
     pub placement: Placement,
@@ -32,7 +32,7 @@ pub struct Options {
     pub seed: u64,
     /// Warp instructions that each grid may take [10^9, [`STEP_BUDGET`]].
     pub step_budget: u64,
-    /// Threads of the host that run blocks; as many as there are cores, where it is `None`.
+    /// Host threads that run blocks; `None` for as many as there are cores.
     pub workers: Option<NonZero<usize>>,
     /// Whether reports say by what conflicting accesses were ordered.
     pub paths: bool,
@@ -217,7 +217,7 @@ impl Program {
     }
 }
 
-/// What a further grid did.
+/// Adds the report of another grid.
 fn join(all: &mut Report, more: Report) {
     all.findings.extend(more.findings);
     all.allowed.extend(more.allowed);

@@ -111,7 +111,7 @@ fn name(of: DLDataType) -> String {
     if lanes == 1 { name } else { format!("{name} x {lanes}") }
 }
 
-/// What a tensor says of itself.
+/// A tensor's description of itself.
 #[derive(Clone, Copy, Debug)]
 struct Described {
     dtype: DType,
@@ -350,7 +350,7 @@ impl Lent {
         let mut lent = Dynamic::new(layout.shape().to_vec(), layout.stride().to_vec())
             .initialize(owner)
             .map_err(|e| failed(e.to_string()))?;
-        // DLPack wants no address where there are no elements.
+        // DLPack requires a null address without elements.
         lent.set_data(if span == 0 { core::ptr::null_mut() } else { self.ptr });
         lent.set_dtype(data_type(self.dtype)).set_device(self.device);
         lent.set_flags(flags).map_err(|e| failed(e.to_string()))?;

@@ -1,8 +1,9 @@
 //! Tensors of other crates as views, and the other way round, without copying.
 //!
-//! What a launch needs of a tensor is a [`View`](crate::view::View): element type, address, extents, strides. Here it
-//! is made of what others have: [`ndarray`](mod@ndarray)'s views, and [DLPack](dlpack)'s tensors, which NumPy, PyTorch,
-//! JAX, CuPy and many others lend and take. Contexts and streams of others: [`launch::Gpu`](crate::launch::Gpu).
+//! A launch needs a [`View`](crate::view::View) of each tensor: element type, address, extents, strides. This module
+//! makes views of other libraries' data: [`ndarray`](mod@ndarray)'s views, and [DLPack](dlpack)'s tensors, which NumPy,
+//! PyTorch, JAX, CuPy and many others export and import. For contexts and streams of other libraries see
+//! [`launch::Gpu`](crate::launch::Gpu).
 
 use core::fmt;
 
@@ -19,9 +20,9 @@ pub mod ndarray;
 pub struct Refused {
     /// The problem, in one line.
     pub what: &'static str,
-    /// What is there.
+    /// The actual value.
     pub found: String,
-    /// What has to be there.
+    /// The required value.
     pub required: String,
     /// Why it has to.
     pub because: &'static str,

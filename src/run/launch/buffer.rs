@@ -11,7 +11,7 @@ use crate::units::{Bytes, Elements};
 use crate::verify::{Tensor, TensorLayout, with_scalar};
 use crate::view::{Access, AnyView, Device, View, ViewMut};
 
-/// A [`Tensor`] in device memory: elements, gaps and redzones, byte for byte. What a kernel did to any of them is seen
+/// A [`Tensor`] in device memory: elements, gaps and redzones, byte for byte. A kernel's writes to any of them are seen
 /// after [`DeviceTensor::download`].
 #[derive(Debug)]
 pub struct DeviceTensor {

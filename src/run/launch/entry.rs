@@ -10,7 +10,7 @@ use crate::plan::{Abi, Entry, EntryLaunch};
 
 use sys::CUfunction_attribute as Attribute;
 
-/// What an entry of a compiled kernel uses, as the driver tells for the loaded code.
+/// The resources of a compiled kernel's entry, as the driver reports them for the loaded code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Resources {
     /// Registers of one thread.

@@ -12,11 +12,11 @@ use crate::fatbin::FatbinError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call}: {name} ({text})")]
 pub struct DriverError {
-    /// What was asked of it.
+    /// The attempted call.
     pub call: &'static str,
     /// The name of its error, `CUDA_ERROR_OUT_OF_MEMORY`.
     pub name: String,
-    /// What the driver says about it.
+    /// The driver's text.
     pub text: String,
 }
 
@@ -97,7 +97,7 @@ pub enum LoadError {
     Fatbin {
         /// The kernel.
         kernel: String,
-        /// What is wrong.
+        /// The error.
         #[source]
         error: FatbinError,
     },
@@ -112,7 +112,7 @@ pub enum LoadError {
     NoCode {
         /// The kernel.
         kernel: String,
-        /// What the fatbin was built for.
+        /// The targets of the fatbin.
         targets: Targets,
         /// The name of the device.
         gpu: String,
@@ -155,7 +155,7 @@ pub enum LoadError {
     Driver {
         /// The kernel.
         kernel: String,
-        /// What it said.
+        /// Its message.
         #[source]
         error: DriverError,
     },

@@ -15,7 +15,7 @@ use sys::CUdevice_attribute as Attribute;
 /// The version of the driver interface that cudarc's bindings are made for, as `cuDriverGetVersion` counts: 13.0.
 const DRIVER: i32 = 13_000;
 
-/// There is no GPU to use, and why.
+/// There is no usable GPU, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoGpu {
     /// Why.

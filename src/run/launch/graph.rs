@@ -1,4 +1,4 @@
-//! Launches that are recorded once and replayed as a CUDA graph, so that the host's work is not part of what is timed.
+//! Launches that are recorded once and replayed as a CUDA graph, so that timings do not include the host's work.
 
 use std::sync::Arc;
 

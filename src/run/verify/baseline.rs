@@ -15,7 +15,7 @@ use crate::verify::tensor::Tensor;
 use crate::verify::tf32;
 use crate::view::ViewLayout;
 
-/// What another implementation computed, in f32 and any order, each addition and multiplication rounded or fused.
+/// Another implementation's result, in f32 and any order, each addition and multiplication rounded or fused.
 #[derive(Clone, Copy, Debug)]
 pub struct Baseline<'a> {
     /// A @ B, `(M,N)`, with batches `(M,N,L)`.

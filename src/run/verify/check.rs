@@ -1,4 +1,4 @@
-//! Every element of every output against what the kernel's definition accepts there.
+//! Compares every element of every output with the values that the kernel's definition accepts there.
 
 use core::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -107,7 +107,7 @@ fn problem<'a>(
     }
 }
 
-/// What an output is of a sum in f32.
+/// An output of a sum in f32.
 fn identity() -> Result<Evaluator, String> {
     let identity = Function::unary(|sum| sum).check(Compute::F32);
     let found = |errors: Vec<ExprError>| errors.into_iter().map(|e| e.found).collect::<String>();
@@ -138,8 +138,8 @@ fn evaluated(plan: &Plan, outputs: Result<Outputs, ExprError>, count: usize) -> 
     if outputs.len() == count { Ok(outputs) } else { Err(wrong(format!("values for {} outputs", outputs.len()))) }
 }
 
-/// Fills the outputs with what no right kernel writes: a NaN with a mark, and where a type has none, bits that are wrong at
-/// that coordinate. Works on all cores.
+/// Fills the outputs with values that no right kernel writes: a NaN with a mark, or, for types without one, bits that
+/// are wrong at that coordinate. Works on all cores.
 ///
 /// # Errors
 /// The inputs or the outputs are not those of the plan.
@@ -202,7 +202,7 @@ fn marks(
     Ok(all)
 }
 
-/// Whether the type has a NaN of its own for what was never written.
+/// Whether the type has a NaN that marks unwritten elements.
 fn marked(dtype: DType) -> bool {
     with_scalar!(dtype, T => T::QUIET != 0)
 }
@@ -235,8 +235,8 @@ pub fn check(
     check_watched(plan, inputs, scalars, outputs, &|_| {})
 }
 
-/// The same, and tells `done` how many coordinates were compared since it was told last: there are as many in all as an output
-/// has.
+/// The same, and calls `done` with the number of coordinates compared since its last call. Their total is the size of
+/// an output.
 ///
 /// # Errors
 /// As [`check`].
@@ -311,7 +311,7 @@ fn verdicts(
             first.extend(tally.first);
         }
     }
-    // A thread's parts ascend, so that what is first of all is among the first of a thread.
+    // A thread's parts ascend, so that the first mismatch of all is among the first ones of the threads.
     for (verdict, mut first) in verdicts.iter_mut().zip(first) {
         first.sort_unstable_by_key(|(index, _)| *index);
         verdict.first = first.into_iter().map(|(_, mismatch)| mismatch).take(Verdict::KEPT).collect();

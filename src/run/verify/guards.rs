@@ -46,7 +46,7 @@ impl fmt::Display for GuardViolation {
     }
 }
 
-/// What the guards of a tensor say.
+/// The state of a tensor's guards.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct GuardReport {
     /// How many elements outside the tensor were written.
@@ -66,7 +66,7 @@ impl GuardReport {
         }
     }
 
-    /// Adds what was found further on.
+    /// Adds later findings.
     fn append(&mut self, other: GuardReport) {
         self.violations += other.violations;
         self.first.extend(other.first.into_iter().take(Self::KEPT - self.first.len()));

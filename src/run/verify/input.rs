@@ -8,7 +8,7 @@ use crate::verify::scalar::{Scalar, with_scalar};
 use crate::verify::tensor::Tensor;
 
 named! {
-    /// What a matrix is filled with.
+    /// The values that fill a matrix.
     Fill, "kind of input":
     /// Integers from -8 to 8, each as likely: short sums and products of them are exact in every element type.
     Integers = "integers",

@@ -7,9 +7,10 @@
 //! first mode runs fastest is written in Fortran order, every other one in C order, both without gaps: byte for byte what
 //! `numpy.save` writes for the same array.
 //!
-//! A file is read only if its length is what its header promises, so that no header can ask for more memory than the file
-//! has. A pipe such as `/dev/stdin` is read as far as its header promises; devices and named pipes are refused. A file is written beside its place, measured, and renamed, so that no reader ever sees half of it. Both go through a
-//! buffer of fixed size.
+//! A file is read only if its length agrees with its header, so that no header can ask for more memory than the file
+//! has. A pipe such as `/dev/stdin` is read as far as its header promises; devices and named pipes are refused. A file
+//! is written beside its place, measured, and renamed, so that no reader ever sees half of it. Both use a buffer of
+//! fixed size.
 //!
 //! ```
 //! use cutemplate::dtype::DType;
@@ -53,7 +54,7 @@ const MOST_OF_A_PIPE: u64 = 64 << 30;
 pub struct NpyError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The error.
     #[source]
     pub kind: NpyErrorKind,
 }
@@ -71,7 +72,7 @@ pub enum NpyErrorKind {
     /// The operating system says no.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is no `.npy` file, or damaged.
+    /// It is not a `.npy` file, or is damaged.
     #[error("not a readable .npy file: {0}")]
     Header(#[from] HeaderError),
     /// Another element type.
@@ -82,7 +83,7 @@ pub enum NpyErrorKind {
     Type {
         /// The descriptor of the file.
         found: String,
-        /// What the caller reads.
+        /// The type that the caller reads.
         required: DType,
     },
     /// It has too many axes.
@@ -154,7 +155,7 @@ fn convert_help(dtype: DType) -> &'static str {
     }
 }
 
-/// An array in a file whose header was read: what it holds is known, and its elements are still to be read.
+/// An array in a file whose header was read. Its type and shape are known; its elements are still to be read.
 ///
 /// ```
 /// use cutemplate::dtype::DType;

@@ -1,4 +1,4 @@
-//! Products of matrices: what the epilogue may give for the bounds of every accumulator.
+//! Products of matrices: the epilogue's possible results for the bounds of every accumulator.
 
 use core::ops::Range;
 
@@ -64,7 +64,7 @@ pub(super) fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Ten
 pub(super) struct Matrices<'a> {
     evaluator: Evaluator,
     sums: Sums<'a>,
-    /// Of D.
+    /// Shape of D.
     shape: Vec<i64>,
     has_c: bool,
     reads_c: bool,

@@ -14,7 +14,7 @@ pub struct ShapeMismatch {
     pub right: String,
 }
 
-/// Why there is no reference.
+/// The reason why there is no reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
     /// The inputs are not those of the kernel.
@@ -22,7 +22,7 @@ pub enum ReferenceError {
     Inputs {
         /// The family.
         family: String,
-        /// What was given.
+        /// The given inputs.
         found: String,
     },
     /// The outputs are not those of the kernel.
@@ -30,21 +30,21 @@ pub enum ReferenceError {
     Outputs {
         /// The family.
         family: String,
-        /// What was given.
+        /// The given outputs.
         found: String,
-        /// What the kernel writes.
+        /// The outputs that the kernel writes.
         required: String,
     },
-    /// The family does not say what its kernels compute.
+    /// The family does not declare the function of its kernels.
     #[error("the family `{family}` does not say what its kernels compute")]
     Family {
         /// The family.
         family: String,
     },
-    /// What another implementation computed says nothing about the kernel.
+    /// The other implementation's result says nothing about the kernel.
     #[error("the baseline cannot be compared with: found {found}")]
     Baseline {
-        /// What it holds.
+        /// Its contents.
         found: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Sums along rows: bounds of what any order of additions gives.
+//! Sums along rows: bounds of the results of any order of additions.
 
 use crate::dtype::DType;
 use crate::expr::{Bounds, Evaluator, ExprError, Outputs};
@@ -52,7 +52,7 @@ struct Row<'a> {
     terms: Evaluator,
     sum: Evaluator,
     inputs: Vec<Elements<'a>>,
-    /// Of the last row.
+    /// Results of the last row.
     bits: Vec<u64>,
     bounds: Bounds,
 }

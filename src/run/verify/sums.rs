@@ -82,7 +82,7 @@ impl Computed {
         of.get((l * rows + m) * self.k..).map_or(&[], |rest| &rest[..self.k])
     }
 
-    /// How far the sums of one m and all n move at most where what lies halfway between two factors goes the other way.
+    /// The most that the sums of one m and all n move if values halfway between two factors round the other way.
     fn moved(&self, m: usize, l: usize) -> Vec<f64> {
         let mut moved = vec![0.0_f64; self.n];
         let [steps_a, steps_b] = &self.steps;
@@ -109,7 +109,7 @@ impl Computed {
         self.n * self.batches
     }
 
-    /// Sums of so many whole m as make the work worth a start.
+    /// The least number of whole m whose sums are worth starting a thread.
     pub(super) fn grain(&self) -> u64 {
         let row = self.per_row().max(1) as u64;
         row * (GRAIN / (row * self.k.max(1) as u64)).max(1)
@@ -208,7 +208,8 @@ impl Spread {
         }
     }
 
-    /// The same where each factor is rounded before: by a share of itself, or by half of what is between the smallest numbers.
+    /// The same with each factor rounded first: by a relative error, or by half of the distance between the smallest
+    /// numbers.
     pub(super) fn of_rounded(self, k: usize, factors: impl Iterator<Item = f32>) -> Self {
         let largest = factors.fold(0.0_f64, |largest, x| largest.max(f64::from(x.abs())));
         // (1 + u)^2 - 1 for both factors of a product.
@@ -221,8 +222,8 @@ impl Spread {
 
     pub(super) fn new(k: usize) -> Self {
         let k = k as f64;
-        // The reference and the sum of sizes are sums of K numbers in f64 themselves: each is off by (1 + 2^-53)^K - 1. Some
-        // roundings more are those of the lines here; twice as many are taken.
+        // The reference and the sum of sizes are sums of K numbers in f64 themselves: each is off by (1 + 2^-53)^K - 1.
+        // The lines here add some roundings; twice as many are taken.
         let reference = 4.0 * (k + 16.0) / 9_007_199_254_740_992.0;
         let relative = (libm::expm1(k * U) + reference) * (1.0 + 2.0 * reference);
         let smallest = f64::from(f32::from_bits(1));
@@ -293,7 +294,7 @@ impl Terms {
         self.negative += (-finite(low)).max(0.0);
     }
 
-    /// What a sum of the terms in any order may be, each addition rounded to f32.
+    /// Bounds of the sum of the terms in any order, each addition rounded to f32.
     pub(super) fn bounds(&self, spread: Spread) -> Bounds {
         let size = self.positive + self.negative;
         let overflows = |size: f64| spread.greatest(size) > f64::from(f32::MAX);
@@ -379,7 +380,7 @@ mod tests {
 
     #[test]
     fn what_tensor_cores_cut_off_is_within_their_bound_and_may_be_beyond_that_of_rounding() {
-        // The largest product first, so that each later one loses what lies below its last bit.
+        // The largest product first, so that each later one loses the bits below its last one.
         for k in [4, 5, 16, 64, 1000] {
             let mut terms = vec![1.999_999_f32 * 2.0_f32.powi(-23); k];
             terms[0] = 1.0;

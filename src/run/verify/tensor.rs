@@ -15,7 +15,7 @@ use crate::view::{Access, Host, View, ViewLayout, ViewMut, ViewRef};
 /// Guard memory on each side of a tensor.
 pub(crate) const REDZONE: Bytes = Bytes(4096);
 
-/// Alignment of a tensor whose offset is 0, that of CUDA's allocators (CUDA C++ Programming Guide, "Device Memory
+/// Alignment of a tensor whose offset is 0, as CUDA's allocators give (CUDA C++ Programming Guide, "Device Memory
 /// Accesses").
 const ALIGN: usize = 256;
 
@@ -74,7 +74,7 @@ pub enum TensorError {
          inside work, such as {help}"
     )]
     Overlap {
-        /// What was asked for.
+        /// The requested layout.
         layout: ViewLayout,
         /// The same shape, row-major.
         help: String,
@@ -84,7 +84,7 @@ pub enum TensorError {
     TooLarge {
         /// The element type.
         dtype: DType,
-        /// What was asked for.
+        /// The requested layout.
         layout: TensorLayout,
     },
 }
@@ -176,8 +176,8 @@ impl Tensor {
         Some(Self { dtype, layout, first, span, lines: lines(count, |_| canary)? })
     }
 
-    /// A tensor of these elements, which are as many as the shape has coordinates, in row-major order of them; `None` where they are
-    /// not, or do not fit in memory a second time.
+    /// A tensor of these elements, in row-major order of the coordinates. `None` if their number differs from the
+    /// shape's, or if they do not fit in memory a second time.
     ///
     /// ```
     /// use cutemplate::verify::Tensor;
@@ -296,9 +296,9 @@ impl Tensor {
         Some(start..start + self.cols() as usize)
     }
 
-    /// The elements of a row of a matrix, without its gap: of any tensor, those along the last mode at the row-major index
-    /// `row` of the others. `None` where the last mode is not contiguous, `T` is not the element type or there is no such
-    /// row.
+    /// The elements of a row of a matrix, without its gap: of any tensor, the elements along the last mode at the
+    /// row-major index `row` of the other modes. `None` if the last mode is not contiguous, `T` is not the element type
+    /// or the row does not exist.
     pub fn row<T: Element>(&self, row: u64) -> Option<&[T]> {
         let range = self.row_range(row)?;
         self.elements()?.get(range)

@@ -42,7 +42,7 @@ pub struct Mismatch {
     pub unwritten: bool,
     /// The bits found.
     pub found: u64,
-    /// What is right there.
+    /// The accepted values there.
     pub expected: Expected,
     /// The inputs at the same coordinate.
     pub inputs: Vec<Element>,

@@ -20,8 +20,8 @@ pub(super) fn compute(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<
                 Code::MixedTypes,
                 format!("tensors of {}", list.join(", ")),
                 "floats only or integers only, or a compute type".into(),
-                "a float that is computed as an integer loses its fraction, and an integer beyond 2^24 that is computed \
-                 in f32 its last bits: that is a choice to make",
+                "a float computed as an integer loses its fraction, and an integer beyond 2^24 computed in f32 loses its \
+                 last bits: choose one",
                 "compute=f32, compute=f64 or compute=i32; stores convert as Rust's `as` does".into(),
             );
             None

@@ -17,7 +17,7 @@ const COMPUTES: u64 = 16;
 /// accumulators and 96 words that wait.
 const SHARES: u64 = 16;
 
-/// Tensors whose addresses there are registers for beside products.
+/// The most tensors whose addresses fit into registers during the mainloop.
 const TENSORS: usize = 2;
 
 /// Registers per thread that prefetch one slice of the epilogue inputs; 0 disables prefetch.

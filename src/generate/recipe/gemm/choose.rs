@@ -51,7 +51,7 @@ fn factors_from_memory(recipe: &Gemm, problem: &Problem, [running, resident]: [u
     bytes(order.lines_from_memory(running, |read| bytes(read) <= KEPT as f64))
 }
 
-/// What the model expects of one recipe.
+/// The model's expectation of one recipe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
     /// The recipe.
@@ -63,7 +63,7 @@ pub struct Expected {
     pub mainloop: f64,
     /// Seconds after that in which its tensor cores idle.
     pub epilogue: f64,
-    /// Seconds that parts of shared tiles take besides, or CTAs that do not fill a multiprocessor.
+    /// Seconds that stream-K adds, or CTAs that do not fill a multiprocessor.
     pub shared: f64,
     /// Seconds that all bytes of device memory take.
     pub bytes: f64,
@@ -106,15 +106,16 @@ const L2_ALONE: f64 = 13e12;
 /// Bytes that a multiprocessor takes in, in a second: two sectors in a cycle.
 const INGEST: f64 = 135e9;
 
-/// Bytes that a multiprocessor is given in a second of what it asks for itself, where a k-tile is computed sooner: one of fewer than 64
+/// Bytes per second of its own loads that a multiprocessor gets where k-tiles are computed sooner: with fewer than 64
 /// columns. Fitted to tiles of all rows of D, 64 and 128.
 const ASKS: f64 = 90e9;
 
-/// Bytes that a row of TMA's boxes takes of L2's rate at least: one of 32 bytes takes 2.6 times as long as its share of one of 128. Fitted
-/// to 128x240 of an M-major A and an N-major B, whose boxes are 16 columns wide, at 4096 and 8192.
+/// The least bytes of L2's rate that a row of a TMA box costs: a row of 32 bytes takes 2.6 times as long as its share
+/// of a row of 128. Fitted to 128x240 of an M-major A and an N-major B, with boxes of 16 columns, at 4096 and 8192.
 const LEAST_OF_ROW: f64 = 83.0;
 
-/// How many times as many sectors are read, or written, of rows that begin within one: 128 bytes are five in place of four.
+/// How many times more sectors are read, or written, for rows that begin within a sector: 128 bytes touch five instead
+/// of four.
 const STRADDLED: f64 = 1.28;
 
 /// Seconds of an epilogue for each element of a tile.
@@ -123,8 +124,8 @@ const EPILOGUE: f64 = 1.4e-6 / (128.0 * 256.0);
 /// Seconds in which a CTA gives another one of its tile sums, and waits for its, for each element of the tile.
 const ADDING_UP: f64 = 1.4e-6 / (128.0 * 128.0);
 
-/// Seconds in which a CTA begins a part of a shared tile and writes its sums, for each element of the tile. This and the two below were
-/// fitted to 285 times of 15 problems, [`L2_ALONE`] to those and what was timed after them.
+/// Seconds in which a CTA begins a piece of a shared tile and writes its sums, for each element of the tile. This and
+/// the two below were fitted to 285 times of 15 problems. [`L2_ALONE`] was fitted to those and to later times.
 const PIECE: f64 = 2.5e-6 / (128.0 * 256.0);
 
 /// Seconds from the last of those sums to the first that the entry which adds them up has read.
@@ -143,7 +144,7 @@ const COPY_IN_ROWS: [f64; 2] = [0.93, 0.89];
 /// reads the rest.
 const SHARED_SECTORS: f64 = 200.0;
 
-/// Seconds of what goes on at the same time: where both are busy, each keeps the other waiting now and then.
+/// Seconds of two activities at the same time: if both are busy, each keeps the other waiting now and then.
 fn both(x: f64, y: f64) -> f64 {
     (x.powi(4) + y.powi(4)).powf(0.25)
 }
@@ -198,7 +199,7 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let of_b = of_b * in_pieces(&recipe, recipe.tile.0[1], k_major_b);
     let [rows, columns] = [asks_a * of_a * rows, asks_b * of_b * columns];
     let asked = 2.0 * k * (rows / along_n as f64 + columns / along_m as f64);
-    // What a cluster shares L2 gives once, and each of its CTAs takes in.
+    // L2 gives data shared by a cluster once, but each of its CTAs takes it in.
     let l2 = if along_m * along_n * splits == 1 { L2_ALONE } else { L2 };
     let loads = (asked * ctas as f64 / l2).max(2.0 * k * (rows + columns) / INGEST);
     let loads = if bn < 64 { loads.max(asked / ASKS) } else { loads };
@@ -216,7 +217,7 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     };
     let read = factors_from_memory(&recipe, problem, [running, resident]);
     let written = 2.0 * m * n * (1.0 + shared_sectors(problem, bn * along_n));
-    // Where all multiprocessors read their part of one factor, each once, they have what a copy has.
+    // If all multiprocessors read their part of one operand once, they reach a copy's rate.
     let each_once = turns <= 1 && splits == 1 && load.is_none() && 10 * ctas >= 9 * machine.sms;
     let streams = if each_once && tiles(&recipe, problem).contains(&1) { 1.0 } else { copy };
     let bytes = (read / streams + written / copy) / machine.copy;
@@ -228,7 +229,7 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     Expected { recipe, turns, mainloop, epilogue, shared, bytes, launch: LAUNCH }
 }
 
-/// What the model expects of each candidate on a machine, by the text for its architecture, the fastest first.
+/// The model's expectation of each candidate on a machine, by the text for its architecture, the fastest first.
 pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
     let mut all: Vec<Expected> = match machine.arch {
         Arch::Sm90a => {
@@ -273,7 +274,7 @@ mod tests {
     use crate::units::Elements;
     use crate::view::ViewRef;
 
-    /// The model and the rule of a launch say of the same launches that a factor stays, and launch as many clusters.
+    /// The model and the rule of a launch agree on when an operand stays resident, and on the number of clusters.
     #[test]
     fn the_model_knows_where_a_launch_lets_factors_stay() {
         let sm90a = Targets::new([Arch::Sm90a]).expect("an architecture");

@@ -60,7 +60,7 @@ impl Isa {
         }
     }
 
-    /// That of the entry for a D that TMA cannot store.
+    /// Tiling of the entry for a D that TMA cannot store.
     fn direct(self, recipe: &Gemm, tiling: &Tiling) -> Result<Option<Tiling>, LayoutError> {
         match self {
             Isa::Sm80 => Ok(None),
@@ -83,7 +83,7 @@ pub(super) struct Part {
     pub(super) pack: Tiling,
     /// Tiling of the entry for a D that TMA cannot store.
     pub(super) direct: Option<Tiling>,
-    /// Where clusters share tiles: how they write their sums, and of the entry that adds those up.
+    /// If clusters share tiles: the tilings of their partial sums, and of the entry that adds these up.
     pub(super) stream_k: Option<[Tiling; 2]>,
     pub(super) smem: Bytes,
     registers: u64,
@@ -110,7 +110,8 @@ impl KernelPlan for Part {
 }
 
 impl Part {
-    /// Whether a factor's k-tiles may stay in their stages from tile to tile: each tile has as many, and all of K.
+    /// Whether an operand's k-tiles may stay resident from tile to tile: without split-K and stream-K, all tiles have
+    /// all of K.
     pub(super) fn stays(&self) -> bool {
         self.isa == Isa::Sm90a && self.tiling.splits() == 1 && !self.tiling.streams_k()
     }
@@ -228,8 +229,8 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     })
 }
 
-/// Registers that ptxas wants besides the accumulators of a WGMMA: nvcc 13.0 refuses 104 of them where a thread is launched with 128,
-/// as it wants 130, and 112 for 138.
+/// Registers that ptxas needs besides the accumulators of a WGMMA: nvcc 13.0 refuses 104 accumulators in a thread with
+/// 128 registers, as it needs 130, and 112 accumulators with 138.
 const BESIDE_WGMMA: u32 = 26;
 
 /// Accumulators of one WGMMA, against the registers of the launch.

@@ -18,7 +18,7 @@ use crate::units::Bytes;
 /// Operations of an epilogue that computes in few registers, at most.
 const SHORT: usize = 10;
 
-/// What the texts of both instruction sets are made of.
+/// The data that the texts of both instruction sets share.
 struct Common<'a> {
     banner: String,
     part: &'a Part,
@@ -62,20 +62,20 @@ struct Sm90a<'a> {
     wants: Option<&'static str>,
     /// What barriers wait for.
     arrivals: Arrivals,
-    /// Accumulators of a thread beside which there are registers for what is read ahead.
+    /// The most accumulators of a thread that leave registers for prefetched inputs.
     roomy: u64,
-    /// Elements that are computed at a time beside more of them.
+    /// Elements that are computed at a time beside more accumulators.
     few: u32,
     /// Whether a tile of D stays in registers until the next tile is computed on.
     keeps: bool,
-    /// Registers of a thread for a part of what goes with a tile, where it is read while the tile is computed on; else 0.
+    /// Registers per thread for one slice of prefetched epilogue inputs; 0 without prefetch.
     ahead: u64,
     produce_registers: Option<u32>,
     consume_registers: Option<u32>,
 }
 
 impl Sm90a<'_> {
-    /// Whether there is something to do beside products.
+    /// Whether the mainloop overlaps with stores or prefetch.
     fn has_meanwhile(&self) -> bool {
         self.keeps || self.ahead > 0
     }
@@ -154,9 +154,9 @@ impl Common<'_> {
         self.reads().iter().any(|tensor| tensor.inside("") != "true")
     }
 
-    /// Atoms of an MMA along N for which the text for sm_80 reads what goes with D at once: 32 registers of it, and of addresses. One where
-    /// factors are tf32, accumulators take half of a thread's registers and the epilogue is long: nvcc 13.0 spilled with gelu of C and an
-    /// auxiliary.
+    /// Atoms of an MMA along N whose epilogue inputs the text for sm_80 reads at once: 32 registers of inputs and
+    /// addresses. One atom with tf32, a long epilogue and accumulators in half of a thread's registers: nvcc 13.0
+    /// spilled with gelu of C and an auxiliary.
     fn at_once(&self) -> u64 {
         if self.rounds() && keep::accumulators(self.part) >= 128 && !self.part.recipe.epilogue.is_short(SHORT) {
             return 1;
@@ -182,7 +182,7 @@ impl Common<'_> {
         &self.operands[self.operands.len() - self.part.recipe.epilogue.outputs()..]
     }
 
-    /// Where the part that is stored lies: that of E behind D's.
+    /// The buffer of the slice that is stored: E's follows D's.
     fn buffer_of(&self, tensor: &Tensor) -> &'static str {
         match (self.has_e(), tensor.is.name) {
             (false, _) => "buffer",
@@ -191,13 +191,14 @@ impl Common<'_> {
         }
     }
 
-    /// Its number among what is written.
+    /// Its number among the outputs.
     fn output_of(&self, tensor: &Tensor) -> &'static str {
         if tensor.is.name == "D" { "0" } else { "1" }
     }
 
-    /// Whether fragments are fetched while those before are multiplied: where a k-tile is several of them, and a thread has registers for
-    /// two. With more than these nvcc 13.0 spills, where they are tf32 and there is E; with as many where three tensors go with D.
+    /// Whether fragments are fetched one k-block ahead: if a k-tile has several, and a thread has registers for two.
+    /// With more registers than these nvcc 13.0 spills with tf32 and E; with as many, it spills with three epilogue
+    /// inputs.
     fn fetches_ahead(&self) -> bool {
         let (tiling, accumulators) = (&self.part.tiling, keep::accumulators(self.part));
         let operands = tiling.registers().map_or(u64::MAX, |all| all.saturating_sub(accumulators));
@@ -270,12 +271,12 @@ impl Common<'_> {
         }
     }
 
-    /// What the epilogue makes of the accumulator `a` and of what was read to registers.
+    /// The epilogue's result, from the accumulator `a` and the inputs in registers.
     fn computed(&self, prefix: &str, index: &str) -> String {
         format!("op(a{})", self.op.converted(&self.operands, prefix, index))
     }
 
-    /// An element of D, or of E where they are two, of that.
+    /// An element of D, or of E with two outputs, from that result.
     fn rounded(&self, value: &str) -> String {
         Helpers::new(Compute::F32).store(self.part.recipe.out, value)
     }
@@ -283,7 +284,7 @@ impl Common<'_> {
 
 fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
     let tiling = &part.tiling;
-    // What the other entries have besides.
+    // The aliases and assertions of the other entries.
     let (mut aliases, mut assertions) = (tiling.aliases(), tiling.assertions());
     for other in part.direct.iter().chain([&part.pack]).chain(part.stream_k.iter().flatten()) {
         let new = |alias: &Alias| aliases.iter().all(|known: &Alias| known.name != alias.name);
@@ -380,7 +381,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
                 arrivals: part.tiling.arrivals(),
                 roomy,
-                // A copy's of what is kept.
+                // One copy's elements of the kept tile.
                 few: if keeps { 8 } else { 2 },
                 keeps,
                 ahead,

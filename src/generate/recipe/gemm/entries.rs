@@ -10,8 +10,8 @@ use crate::tiling::{
 };
 use crate::units::Bytes;
 
-/// That of the kernel for a D that lies anywhere: a part is stored element by element, by as many threads as are a power of two, so that
-/// rows of theirs divide the swizzle's.
+/// The tiling of the kernel for a D of any alignment. A slice is stored element by element, by a power of two of
+/// threads, so that their rows divide the swizzle's.
 pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutError> {
     let threads = 1_i64 << tiling.threads_of_tile().max(1).ilog2();
     let size = recipe.out.bytes();

@@ -1,4 +1,4 @@
-//! A tile of D in registers, whose parts are stored while the next tile is computed.
+//! A tile of D that is kept in registers. Its slices are stored while the next tile is multiplied.
 
 use super::decide::Part;
 use super::tilings::parts_of_tile;
@@ -7,11 +7,12 @@ use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout};
 use crate::tiling::SmemTensor;
 
-/// Registers of a thread besides accumulators and elements of D, where products are computed and a part of D is stored meanwhile.
+/// Registers of a thread besides accumulators and elements of D, for products and the store of a slice at the same
+/// time.
 pub(super) const BESIDES: u64 = 40;
 
-/// Operations of an epilogue, and tensors that it reads, for which there are registers besides: nvcc 13.0 spills with gelu and a bias,
-/// or two tensors.
+/// The most operations of an epilogue, and of tensors that it reads, that leave enough registers: nvcc 13.0 spills with
+/// gelu and a bias, or with two tensors.
 const OPERATIONS: usize = 4;
 const TENSORS: u64 = 1;
 
@@ -31,9 +32,9 @@ pub(super) fn registers(part: &Part) -> u64 {
     accumulators(part) * part.recipe.out.bytes().0 / DType::F32.bytes().0
 }
 
-/// Whether a tile's elements of D wait beside the next tile's accumulators, in the registers that a thread is given. Where
-/// tiles are computed by turns, another one is computed anyway while this one is stored, and where there is a buffer for each part
-/// storing waits for none.
+/// Whether a tile's elements of D fit beside the next tile's accumulators, in the registers of a thread. Ping-pong does
+/// not need it: another tile is multiplied anyway while this one is stored. With a buffer for each slice, stores do not
+/// wait.
 fn keeps(part: &Part, staged: &SmemTensor, given: Option<u32>) -> bool {
     let [_, _, buffers] = staged.extents();
     part.recipe.epilogue.is_short(OPERATIONS)
@@ -45,9 +46,9 @@ fn keeps(part: &Part, staged: &SmemTensor, given: Option<u32>) -> bool {
         && accumulators(part) + registers(part) + BESIDES <= most(given)
 }
 
-/// Where a tile is kept: the buffers of D, and behind them the stages of A, as parts of D. Where nothing is multiplied any more, a
-/// warpgroup writes what has no buffer where its own rows of A were. Only the buffers, where its rows of a part and those of A do not
-/// take as many bytes.
+/// For a kept tile: the buffers of D, followed by the stages of A as slices of D. After the mainloop, a warpgroup
+/// writes slices without a buffer to the stages of its own rows of A. Only the buffers, if its rows of a slice and of A
+/// differ in bytes.
 pub(super) fn lent(part: &Part, given: Option<u32>) -> Option<SmemTensor> {
     let [staged, a] = [part.tiling.smem("D")?, part.tiling.smem("A")?];
     if !keeps(part, staged, given) {

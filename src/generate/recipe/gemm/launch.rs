@@ -1,4 +1,4 @@
-//! From the views of a launch to what it is given.
+//! The parameters of a launch, and how they follow from its views.
 
 use super::decide::{Isa, Part};
 use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType, WORKSPACE};
@@ -91,7 +91,7 @@ fn bytes(operand: &Operand) -> Field {
     )
 }
 
-/// What the launch of a turned product gives, where its text has B, A, and all transposed.
+/// The argument of a transposed product's launch, where the text has B, A, and all transposed.
 fn argument(given: Given) -> Given {
     let tensor = |tensor| if tensor < 2 { 1 - tensor } else { tensor };
     let mode = |mode| if mode < 2 { 1 - mode } else { mode };
@@ -147,7 +147,7 @@ impl Part {
         }
     }
 
-    /// Whether a box of a factor has no more rows than the factor: those that are K-major.
+    /// Whether a box of an operand has no more rows than the operand: only K-major ones.
     pub(super) fn cuts(&self, factor: &str) -> bool {
         self.isa == Isa::Sm90a && self.rows(factor)[1] == "k"
     }

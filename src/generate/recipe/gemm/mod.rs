@@ -144,7 +144,7 @@ impl Factors {
         16 / self.dtype().bytes().0 as i64
     }
 
-    /// Its name in those of CuTe's instructions.
+    /// The part of its name in CuTe's instructions.
     fn in_atoms(self) -> &'static str {
         match self {
             Factors::F16 => "F16",
@@ -155,7 +155,7 @@ impl Factors {
 }
 
 named! {
-    /// How warpgroups of sm_90a share what there is to compute.
+    /// How warpgroups of sm_90a share the work.
     #[derive(Default)]
     Consumers, "schedule":
     /// All compute each tile together, 64 of its rows each at a time.
@@ -185,7 +185,8 @@ impl Gemm {
         Self::default().with_factors(dtype)
     }
 
-    /// The same with factors of another type: k-tiles of as many bytes, and D of their type where it was of the others'.
+    /// The same with operands of another type: k-tiles of as many bytes. D has their type if it had that of the old
+    /// operands.
     ///
     /// ```
     /// use cutemplate::recipe::Gemm;

@@ -8,10 +8,11 @@ use crate::recipe::Raster;
 /// Cycles of products in one CTA, about 36 microseconds, up to which a launch is short.
 const SHORT: i64 = 1 << 16;
 
-/// Tiles of a cluster in a group of a short launch, where it has twice as many along the mode that they lie along, and of any other.
+/// Tiles of a cluster in a group: of a short launch with at least twice as many along the mode of groups, and of any
+/// other launch.
 pub(super) const GROUPS: [i64; 2] = [2, 8];
 
-/// What a launch decides of its order.
+/// The order of a launch.
 pub(super) struct Order {
     /// Tiles of a cluster along one mode before the next along the other.
     pub(super) group: Int,

@@ -1,4 +1,4 @@
-//! What a launch asks of memory, L1, shared memory, schedulers and tensor cores, from the counts of its tiling.
+//! A launch's requests to memory, L1, shared memory, schedulers and tensor cores, from the counts of its tiling.
 
 use super::decide::Part;
 use super::launch::{self, oriented};
@@ -15,7 +15,7 @@ const LANES: u64 = 32;
 /// Sectors of a line of L1.
 const SECTORS_PER_LINE: u64 = 4;
 
-/// A launch: how often each of its blocks does what its tiling counts.
+/// A launch: how often each of its blocks repeats its tiling's counts.
 struct Launch {
     blocks: u64,
     /// Tiles of D for which A, B and D are read or written: of a factor that stays in its stages one for each CTA.
@@ -25,10 +25,10 @@ struct Launch {
     views: [ViewRef; 3],
 }
 
-/// `None` where the views are not those of a product.
+/// `None` if the views are not a product.
 ///
-/// Tiles that hang over an edge count as whole ones for the multiprocessors, which compute on zeros there, and for memory as what is
-/// inside. What WGMMA reads of shared memory is not counted: nothing says how often it does.
+/// Tiles that hang over an edge count as whole for the multiprocessors, which compute on zeros there. For memory only
+/// their inside counts. WGMMA's reads of shared memory are not counted: their number is not documented.
 pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
     let rule = rule::rule(part)?;
     let ones = vec![1.0; part.recipe.epilogue.scalars().len()];

@@ -1,4 +1,5 @@
-//! The order in which clusters take tiles of D, as the text's `Scheduler::crd` has it, and what they read at a time.
+//! The order in which clusters take tiles of D, as the text's `Scheduler::crd` has it, and the operands that they read
+//! at a time.
 
 use core::ops::Range;
 
@@ -58,8 +59,9 @@ impl Tiles {
         [0, 1].map(|mode| lines[mode].min(self.extents[mode]))
     }
 
-    /// How many rows and columns of tiles come from memory, each as often as it does, where so many tiles are computed at a time: L2 keeps
-    /// what those read until all of them have it, and for longer where `keeps` says so of rows and columns that are read meanwhile.
+    /// How many rows and columns of tiles come from memory, each counted as often as it comes, with `at_a_time` tiles
+    /// at a time. L2 keeps their operands until all of them have read these, and longer if `keeps` says so of the rows
+    /// and columns that are read meanwhile.
     pub(super) fn lines_from_memory(&self, at_a_time: u64, keeps: impl Fn([u64; 2]) -> bool) -> [u64; 2] {
         let ([along, across], all, at_a_time) = (self.modes(), self.count(), at_a_time.max(1));
         let mut of_group = self.extents;
@@ -104,7 +106,7 @@ mod tests {
         }
     }
 
-    /// What a round of clusters reads is what its tiles lie in: exactly within one group, and never less.
+    /// A round of clusters reads the rows and columns of its tiles: exactly within one group, and never less.
     #[test]
     fn rounds_read_the_rows_and_columns_of_their_tiles() {
         let (mut exact, mut more) = (0, 0);

@@ -1,4 +1,4 @@
-//! What a launch of a text computes: which entry runs, on how many CTAs, and its tensor maps.
+//! The rule of a launch: which entry runs, on how many CTAs, and its tensor maps.
 
 use super::decide::{Isa, Part};
 use super::launch::params;
@@ -97,7 +97,7 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
     Some(rule)
 }
 
-/// Where the sums of shared tiles lie: behind what is packed.
+/// The partial sums of shared tiles follow the packed operands.
 fn shared_tiles(part: &Part, rule: &mut Rule) {
     let [bm, bn, _] = part.tiling.tile;
     rule.derive("sums", rule.workspace.clone() / F32);
@@ -157,7 +157,7 @@ pub(super) const L2: i64 = 50 << 20;
 /// A factor or D as rows along its contiguous mode.
 struct Rows {
     param: String,
-    /// Of an element.
+    /// Bytes of an element.
     bytes: i64,
     address: Int,
     /// Extents along the rows, and across them.
@@ -167,7 +167,7 @@ struct Rows {
     ld: Int,
     /// The parameter that says so.
     ld_param: String,
-    /// Matrices, and elements from one to the next with the parameter that says so, where there are batches.
+    /// Matrices, and elements from one to the next with its parameter, if there are batches.
     batches: Int,
     apart: Option<(Int, String)>,
 }
@@ -218,7 +218,7 @@ impl Rows {
         rule.steps.set(&format!("lies_{}", self.param), Int::all(all))
     }
 
-    /// The map of that copy, where there is one: of the operand as it lies, or as it is packed.
+    /// The map of that copy, if it has one: of the operand in place, or packed.
     fn tensor_map(
         &self,
         part: &Part,
@@ -269,9 +269,9 @@ struct Packed {
     begin: Int,
     /// From one row to the next.
     ld: Int,
-    /// Of one matrix.
+    /// Elements of one matrix.
     of_one: Int,
-    /// Where what is behind it begins.
+    /// End of the operand, in elements.
     end: Int,
 }
 

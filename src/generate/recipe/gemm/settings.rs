@@ -1,4 +1,4 @@
-//! What no architecture has: values of settings, and settings that go together.
+//! Checks of settings that no architecture allows, and of combinations of settings.
 
 use super::{Consumers, Gemm, MOST_CTAS};
 use crate::diagnostic::Code;
@@ -20,7 +20,7 @@ fn one_of(all: &[u32]) -> String {
 /// Stages of a pipeline, at most.
 pub(super) const MOST_STAGES: u32 = 16;
 
-/// What no architecture has.
+/// Checks that hold for every architecture.
 pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     let mut refused = Vec::new();
     let mut refuse = |code, found: String, required: String, because: &'static str, help: &str| {
@@ -148,7 +148,7 @@ fn least_part(name: &str, least: u32, refuse: &mut impl FnMut(Code, String, Stri
 /// Least k-tiles of a part, at most.
 const MOST_K_TILES: u32 = 1 << 16;
 
-/// Columns that a CTA stores, at least: of 16-bit elements what the shortest swizzle spans.
+/// The least columns that a CTA stores: the shortest swizzle in 16-bit elements.
 pub(super) const LEAST_COLUMNS: u32 = 16;
 
 /// CTAs of a cluster, at most.

@@ -3,7 +3,7 @@
 use super::Gemm;
 use crate::plan::{Int, IntOp, Steps};
 
-/// What a launch does for it.
+/// A launch's decisions for resident operands.
 pub(super) struct Stays {
     /// Whether a tile's k-tiles divide the stages.
     pub(super) divides: Int,
@@ -14,7 +14,8 @@ pub(super) struct Stays {
 }
 
 impl Gemm {
-    /// The factor that may stay, 0 for A and 1 for B: that of the mode which groups lie along, where several tiles are in one, else the other.
+    /// The operand that may stay resident, 0 for A and 1 for B: the operand of the mode of groups if a group has
+    /// several tiles, else the other one.
     pub(super) fn stays(&self) -> usize {
         let along = self.along().mode();
         if self.group == Some(1) { 1 - along } else { along }

@@ -2,12 +2,12 @@
 
 use crate::plan::{Int, IntOp, Rule, Steps};
 
-/// Which tiles are shared, and how: each is cut into as many parts of one length as there are clusters for. Where that leaves enough
-/// to do for the others, the parts are shorter, and the others take what is left behind them, the rests, of one tile after the other.
-/// Numbers of a rule, or of one launch.
+/// Which tiles are shared, and how. Each is cut into as many shares of equal length as there are clusters for. If
+/// enough is left for the other clusters, the shares are shorter: the others take the rests behind them, one tile after
+/// the other. The fields are numbers of a rule, or of one launch.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shares<T> {
-    /// Whether there are such tiles; the others are numbers of a launch where there are.
+    /// Whether there are shared tiles; the other fields are valid only then.
     is_shared: T,
     /// Tiles that one cluster computes as a whole.
     whole: T,
@@ -84,7 +84,7 @@ impl Shares<Int> {
     }
 }
 
-/// What of a launch decides how long it takes.
+/// The numbers of a launch that decide how long it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Load {
     /// Rounds in which each cluster computes a whole tile.
@@ -139,7 +139,7 @@ mod tests {
     /// A part of a shared tile: the tile, its first k-tile, and how many.
     type Piece = (i64, i64, i64);
 
-    /// What a cluster computes of shared tiles, with the number of each part, as the text's scheduler says.
+    /// The pieces of shared tiles that a cluster computes, with the number of each, as the text's scheduler says.
     fn pieces(of: &Shares<i64>, cluster: i64, k_tiles: i64) -> Vec<(i64, Piece)> {
         let first_of_rest = (of.parts * of.share).min(k_tiles);
         if cluster < of.parts * of.left {
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(load(22, 282, 12), Some(Load { rounds: 0, share: 94, pieces: 1, sums: 66 }));
         // 25 tiles for 66: two parts, and 16 clusters take rests.
         assert_eq!(load(25, 297, 10), Some(Load { rounds: 0, share: 113, pieces: 3, sums: 90 }));
-        // Nothing is left, or what is left fills the round.
+        // Nothing is left, or the rest fills the wave.
         assert_eq!((load(132, 64, 10), load(130, 64, 10)), (None, None));
         assert_eq!(load(67, 64, 10).map(|load| (load.rounds, load.share)), Some((1, 11)));
     }

@@ -17,11 +17,11 @@ use crate::tiling::{
 };
 use crate::units::Bytes;
 
-/// What a row of A or B in global memory begins at a multiple of, or they are packed.
+/// Rows of A and B in global memory must begin at multiples of this, or they are packed.
 pub(super) const ALIGN: Bytes = Bytes(16);
 
-/// Registers of a thread that computes, and of one that copies, with two and with three warpgroups that compute: where little is copied
-/// and many accumulators need what is over.
+/// Registers of consumer and producer threads, with two and with three consumer warpgroups: few boxes, and many
+/// accumulators that need the registers.
 const FEW_BOXES: [[u32; 2]; 2] = [[240, 24], [160, 32]];
 
 /// Whatever the majors.
@@ -34,12 +34,12 @@ const MANY_BOXES: [[u32; 2]; 2] = [[224, 56], [152, 56]];
 /// registers it spills nothing of 11 boxes, and 8 bytes of 13 and of 15 in clusters of four.
 const BOXES: i64 = 8;
 
-/// Accumulators that 232 registers have room for, where no tensor goes with D: nvcc 13.0 spills nothing of 192.
+/// Accumulators that fit into 232 registers without epilogue inputs: nvcc 13.0 spills nothing with 192.
 const MANY: i64 = 192;
 
-/// Registers that a thread which computes needs at most by the estimate, of those that it has, where tensors go with D. What K-major
-/// tiles leave it besides is not in it: with C and a bias beside 192 accumulators nvcc 13.0 spills at 240, where D is stored element by
-/// element.
+/// The most registers that a consumer thread with epilogue inputs may need by the estimate. The estimate ignores the
+/// registers that K-major tiles free: with C and a bias beside 192 accumulators nvcc 13.0 spills at 240, where D is
+/// stored element by element.
 pub(super) fn most_needed(registers: u32, tensors: u64) -> u32 {
     let any_major = FEW_BOXES.into_iter().zip(ANY_MAJOR).find(|([few, _], _)| tensors > 0 && *few == registers);
     any_major.map_or(registers, |(_, [own, _])| own)
@@ -48,15 +48,15 @@ pub(super) fn most_needed(registers: u32, tensors: u64) -> u32 {
 /// Parts of D in shared memory at a time, at least: one is stored while another is written.
 const BUFFERS: u32 = 2;
 
-/// Parts of D, as it is staged, that a CTA stores of a tile; there are as many of E.
+/// Slices of D that a CTA stores of a tile; E has as many.
 pub(super) fn parts_of_tile(tiling: &Tiling, staged: &SmemTensor) -> u32 {
     let ([m, n, _], [rows, columns, _]) = (tiling.tile, staged.extents());
     let parts = m / rows.max(1) * (n / columns.max(1) / i64::from(tiling.splits()).max(1));
     u32::try_from(parts).unwrap_or(u32::MAX)
 }
 
-/// How many of them fit beside the rest of a tiling that has [`BUFFERS`], as many of each output, up to whole tiles, whose stores then
-/// go on while the next one is computed.
+/// How many buffers fit beside the rest of a tiling that has [`BUFFERS`], equally many for each output. At most whole
+/// tiles, whose stores then overlap with the next tile.
 fn buffers(tiling: &Tiling, staged: &SmemTensor, outputs: u32) -> Result<u32, LayoutError> {
     let room = Arch::Sm90a.smem_per_block().0.saturating_sub(tiling.smem_bytes()?.0);
     let more = room / (staged.stage_bytes().0 * u64::from(tiling.teams())).max(1);
@@ -119,7 +119,7 @@ impl Gemm {
     }
 }
 
-/// Elements of the pieces that the contiguous mode can be cut into: what a swizzle spans, 128, 64 or 32 bytes.
+/// Elements of the pieces that the contiguous mode can be cut into: a swizzle of 128, 64 or 32 bytes.
 fn pieces(rows: i64, size: i64) -> impl Iterator<Item = i64> {
     [128, 64, 32].into_iter().map(move |span| span / size).filter(move |piece| rows % piece == 0)
 }
@@ -243,7 +243,7 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
     let mut smem = tensors(recipe, Proxy::Async)?;
     let modes = if teams > 1 { "(PART_M,PART_N,TEAMS*BUFFERS)" } else { "(PART_M,PART_N,BUFFERS)" };
     let staged = |buffers: u32| tile(recipe.out, "D", modes, (part, buffers * teams), 1, Proxy::Async);
-    // Ahead of A, whose stages are lent to it.
+    // D lies before A, because it borrows A's stages.
     smem.insert(0, staged(BUFFERS)?);
     if recipe.split_k > 1 {
         smem.push(parts(m * n, 128 * warpgroups, recipe.split_k.into())?);
@@ -299,8 +299,8 @@ fn parts(tile: i64, threads: i64, splits: i64) -> Result<SmemTensor, LayoutError
     })
 }
 
-/// Warpgroups that compute a tile together, of 64 rows each, twice where there would be four; and how many tiles are computed by
-/// turns.
+/// Consumer warpgroups that compute a tile together, 64 rows each, or 128 if there would be four; and how many teams
+/// take turns.
 fn consumers(recipe: &Gemm) -> (i64, u32) {
     match (recipe.schedule, i64::from(recipe.tile.0[0])) {
         (Consumers::Pingpong, _) => (1, 2),

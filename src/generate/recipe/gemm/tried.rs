@@ -10,7 +10,7 @@ use crate::recipe::{Raster, Recipe};
 /// Schedule, tile, stages, cluster and parts of K on sm_90a.
 type Tried = (Consumers, [u32; 3], u32, [u32; 2], u32);
 
-/// What is tried.
+/// The candidates for every problem.
 const TRIED: &[Tried] = &[
     (Consumers::Cooperative, [128, 256, 64], 4, [2, 1], 1),
     (Consumers::Cooperative, [256, 128, 64], 4, [1, 2], 1),
@@ -107,7 +107,8 @@ const FEW_COLUMNS: u64 = 6;
 /// Columns of the narrowest tile that is fitted.
 const NARROWEST: u32 = 80;
 
-/// Tiles as wide as equal ones are of as few columns of them as there can be, and so many more, and as many stages as there is room for.
+/// Equal tiles, as wide as the fewest possible columns of tiles need, or as `more` columns need. They have as many
+/// stages as fit.
 fn fitted(problem: &Problem, &(rows, most, [along_m, along_n], _): &Fitted, more: u64) -> Option<([u32; 3], u32)> {
     let along_n = u64::from(along_n);
     let columns = (problem.n.div_ceil(u64::from(most) * along_n) + more) * along_n;
@@ -119,7 +120,7 @@ fn fitted(problem: &Problem, &(rows, most, [along_m, along_n], _): &Fitted, more
     Some(([rows, width, 64], staged([rows, width])?))
 }
 
-/// Stages of tiles of 16-bit elements that there is room for beside one part of D, 64 columns of a tile.
+/// Stages of tiles of 16-bit elements that fit beside one slice of D, 64 columns of a tile.
 fn staged([rows, columns]: [u32; 2]) -> Option<u32> {
     let (row, barriers) = (2 * 64, 1024);
     let room = u32::try_from(Arch::Sm90a.smem_per_block().0).ok()?.checked_sub(barriers + rows * row)?;
@@ -139,8 +140,8 @@ fn flat(problem: &Problem, machine: &Machine) -> Option<([u32; 3], u32)> {
     Some(([rows, width, 64], staged([rows, width])?.min(MOST_STAGES)))
 }
 
-/// CTAs that are resident in clusters of so many: an H200, or H100, of 132 multiprocessors has 30 clusters of four at a time, and 14 of
-/// eight.
+/// CTAs that are resident in clusters of this size: an H200, or H100, of 132 multiprocessors has 30 clusters of four at
+/// a time, and 14 of eight.
 fn resident(machine: &Machine, cluster: u32) -> u64 {
     match cluster {
         0..=2 => machine.sms,
@@ -202,7 +203,7 @@ pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
     }
 }
 
-/// Those that differ in what the text for sm_90a reads.
+/// The candidates that differ in settings for sm_90a.
 pub(super) fn for_sm90a(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
     let one = |(schedule, tile, stages, cluster, split_k): &Tried| Gemm {
         a: problem.a,

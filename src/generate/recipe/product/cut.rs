@@ -19,8 +19,8 @@ pub(crate) enum Parts {
     Wave(i64),
 }
 
-/// How the tiles of D become CTAs: `whole` of them as they are, `cut` of them in `parts` along K, each of `k_part` tiles of A
-/// and B but the last, which takes what is left. The CTAs are numbered so: whole tiles, first parts, second parts, ..
+/// How the tiles of D become CTAs: `whole` whole tiles, then `cut` tiles in `parts` pieces along K. A piece has
+/// `k_part` k-tiles, but the last one has the rest. The CTAs are numbered: whole tiles, first pieces, second pieces, ..
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     pub(crate) whole: i64,
@@ -63,7 +63,7 @@ impl Parts {
         }
     }
 
-    /// Sums of each part of the tiles that are cut: those of D, or of whole tiles.
+    /// Partial sums of the split tiles: of D, or of whole tiles.
     pub(crate) fn sums(self, cut: &Cut, [m, n, l]: [i128; 3], [bm, bn, _]: [i64; 3]) -> i128 {
         match self {
             _ if cut.cut == 0 => 0,
@@ -72,8 +72,8 @@ impl Parts {
         }
     }
 
-    /// The grids for extents M, N, K and L below 2^31, and the workspace. A CTA for each tile and part, or as they are numbered;
-    /// then threads for the elements of what is cut.
+    /// The grids for extents M, N, K and L below 2^31, and the workspace: a CTA for each tile and piece, or as they are
+    /// numbered. Then threads for the elements of the split tiles.
     pub(crate) fn grids(self, rule: &mut Rule, tile: [i64; 3], [m, n, k, l]: [Int; 4]) {
         let [bm, bn, bk] = tile;
         let steps = &mut rule.steps;
@@ -108,7 +108,7 @@ impl Parts {
     }
 }
 
-/// CTAs whose threads take an element each: they are numbered by 32 bits.
+/// CTAs with one thread per element: they are numbered by 32 bits.
 fn numbered(rule: &mut Rule, elements: Int) -> Int {
     let blocks = elements.ceil_div(i64::from(REDUCE_THREADS));
     let most = i64::from(i32::MAX) / i64::from(REDUCE_THREADS);
@@ -118,7 +118,8 @@ fn numbered(rule: &mut Rule, elements: Int) -> Int {
 
 /// Parts of a tile, at most.
 const PARTS: i64 = 64;
-/// What a block takes before its first product and after its last, in steps along K: a load from device memory, stores of D.
+/// A block's time before its first product and after its last, in steps along K: a load from device memory, stores of
+/// D.
 const ENDS: i64 = 2;
 /// Products that a multiprocessor adds in the time that one sum of 4 bytes takes to L2 or back: 128 in a cycle, against 21 bytes
 /// in a cycle, which is 5.5 TB/s for 132 multiprocessors at 1.98 GHz.
@@ -135,8 +136,8 @@ impl CutRule {
         let k_equal = k_tiles.clone().ceil_div(places.clone().op(IntOp::Min, PARTS).op(IntOp::Max, 1));
         let k_equal = steps.set("k_equal", k_equal);
         let equal = steps.set("equal", k_tiles.clone().ceil_div(k_equal.clone().op(IntOp::Max, 1)));
-        // Long parts run at once, and one short part of each tile after the other where there is room besides: the least with
-        // turns * (k_tiles - places * k_long + ENDS) <= k_long + ENDS.
+        // Long pieces run at once, and one short piece of each tile follows where there is room: the least with turns *
+        // (k_tiles - places * k_long + ENDS) <= k_long + ENDS.
         let room = steps.set("room", Int::from(wave) - places.clone() * left.clone());
         let turns = steps.set("turns", left.clone().ceil_div(room.clone().op(IntOp::Max, 1)));
         let enough = (turns.clone() * (k_tiles.clone() + ENDS) - ENDS).ceil_div(turns * places.clone() + 1);
@@ -182,7 +183,7 @@ impl Cut {
 mod tests {
     use super::*;
 
-    /// Steps until the last block has ended, each block on the slot that is free first: what the hardware does.
+    /// Steps until the last block has ended, each block on the first free slot, as the hardware does it.
     fn makespan(cut: &Cut, wave: i64, k_tiles: i64) -> i64 {
         let mut slots = vec![0; wave as usize];
         let mut run = |steps: i64| {

@@ -23,7 +23,7 @@ pub(crate) struct Epilogue<'a> {
 }
 
 impl Epilogue<'_> {
-    /// The product with this epilogue, where it is one.
+    /// The product with this epilogue, if it is one.
     pub(crate) fn product(&self, checks: &mut Checks) -> Option<Product> {
         let checked = checks::traced(checks, self.function, Compute::F32);
         let fits = self.signature(checks) & self.strides(checks);

@@ -1,4 +1,4 @@
-//! What the families of matrix products share: words, problems, records, and the choice of a kernel for a problem.
+//! Code that the families of matrix products share: words, problems, records, and the choice of a kernel for a problem.
 
 mod args;
 mod cut;

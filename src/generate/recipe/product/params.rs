@@ -1,4 +1,4 @@
-//! What a launch of a product gives its kernel: addresses, strides, extents and scalars.
+//! The parameters of a product's kernel: addresses, strides, extents and scalars.
 
 use crate::plan::{Field, Given, Int, IntOp, ModeStride, Operand, ParamType, Rule};
 use crate::view::Access;
@@ -7,7 +7,7 @@ use crate::view::Access;
 pub(crate) struct Fields<'a> {
     pub(crate) operands: &'a [Operand],
     pub(crate) batched: bool,
-    /// The run-time scalars, and which of them spares reading A and B where it is 0.
+    /// The run-time scalars, and the one that makes A and B unread when it is 0.
     pub(crate) scalars: &'a [String],
     pub(crate) alpha: Option<usize>,
 }
@@ -37,7 +37,7 @@ impl Fields<'_> {
         })
     }
 
-    /// M, N, K and, where there are batches, L.
+    /// M, N, K and, with batches, L.
     pub(crate) fn extents(&self) -> impl Iterator<Item = Field> {
         let k = match self.alpha {
             Some(zero) => Given::ExtentUnless { tensor: 0, mode: 1, zero },

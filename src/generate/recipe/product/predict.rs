@@ -1,4 +1,5 @@
-//! What a launch of a product asks of memory, L1, shared memory and schedulers, from its tiling and the addresses of the first CTA.
+//! A product launch's requests to memory, L1, shared memory and schedulers, from its tiling and the addresses of the
+//! first CTA.
 
 use super::{F32, Parts};
 use crate::layout::LayoutError;
@@ -19,8 +20,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) parts: Parts,
 }
 
-/// A count, which stops at the largest that a number holds: views that bind can have products of 2^124 terms, and what is at least
-/// so much takes days.
+/// A count, which saturates: views that bind can have products of 2^124 terms, and a launch of that size takes days.
 fn count(exact: i128) -> u64 {
     u64::try_from(exact.max(0)).unwrap_or(u64::MAX)
 }
@@ -35,7 +35,7 @@ fn total(counts: impl Iterator<Item = u64>) -> u64 {
 }
 
 impl Launch<'_> {
-    /// `None` where the extents of the views are not those of a product.
+    /// `None` if the extents of the views are not a product.
     pub(crate) fn predict(&self) -> Option<Prediction> {
         let shapes: Vec<&[i64]> = self.views.iter().map(|view| view.layout.shape()).collect();
         let problem = Computes::Product(self.product).problem_of(&shapes)?;
@@ -52,8 +52,8 @@ impl Launch<'_> {
         );
         let step = self.step().ok()?;
         let of_ends = |of: fn(&Traffic) -> u64| total(ends.iter().map(|(_, each)| of(each)));
-        // The first parts of K have as many tiles as any, the last one what is left, and those behind it nothing. A wave is cut
-        // such that all multiprocessors have as many steps: there a step stands for a CTA.
+        // The first pieces of K have equally many tiles, the last one has the rest, and those behind it have none. A
+        // wave is split so that all multiprocessors have equally many steps: there a step stands for a CTA.
         let (steps, requests, lines) = match self.parts {
             Parts::Each(_) => (i128::from(cut.k_part), of_ends(|t| t.requests), of_ends(|t| t.lines)),
             Parts::Wave(_) => (k_tiles.min(1), 0, 0),
@@ -81,8 +81,8 @@ impl Launch<'_> {
         })
     }
 
-    /// What each of so many CTAs reads and writes after its last product: D and what goes with it, without C where a scalar can
-    /// spare it; for a part of K only the sums, which are taken to lie as D does. A second kernel writes the rest of D.
+    /// Each CTA's reads and writes after its last product: D and the epilogue inputs, without C if a scalar can spare
+    /// it. A piece of K writes only its sums, which are taken to lie as D does. A second kernel writes the rest of D.
     fn ends(&self, (whole, places): (u64, i128), (parts, bytes): (u64, u64)) -> Vec<(u64, Traffic)> {
         let spared = |index: &usize| self.operands[*index].name == "C" && self.product.beta().is_some();
         let share = |bytes: u64| count(i128::from(bytes) * i128::from(whole) / places.max(1));
@@ -110,7 +110,7 @@ impl Launch<'_> {
         for (t, copy) in traffic.iter().zip(tiling.of_global_memory()) {
             step.instructions += t.requests;
             step.wavefronts += t.lines;
-            // What the threads of a CTA share comes from L2 once.
+            // Data that the threads of a CTA share comes from L2 once.
             let [rows, columns] = copy.tile;
             let shared = matches!(copy.to, Place::Shared(_));
             step.bytes += if shared { SECTOR * t.sectors } else { copy.dtype.bytes().0 * (rows * columns) as u64 };
@@ -133,7 +133,7 @@ impl Launch<'_> {
         let Some((copy, Ok(Some(moves)))) = copy.map(|copy| (copy, self.tiling.moves(copy))) else {
             return counter.traffic();
         };
-        // Vectors of what goes with D lie along N.
+        // Vectors of the epilogue inputs lie along N.
         let unit = factor < 2 || operand.strides.get(1) == Some(&ModeStride::Unit);
         let wide = unit && operand.aligned(view, moves.vector());
         let (vec, rows) = (if wide { moves.vector() } else { 1 }, copy.tile[0]);

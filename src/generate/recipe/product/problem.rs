@@ -27,7 +27,8 @@ impl Problem {
         Self { m, n, k, a: Major::Row, b: Major::Row }
     }
 
-    /// The problem of these extents with A and B, the first two operands, as a plan takes them; `None` where they are no matrices.
+    /// The problem of these extents with A and B, the first two operands, as a plan takes them; `None` if they are not
+    /// matrices.
     pub fn of(plan: &Plan, [m, n, k]: [u64; 3]) -> Option<Self> {
         let [a, b, ..] = plan.operands() else { return None };
         Some(Self { m, n, k, a: Major::of(&a.strides)?, b: Major::of(&b.strides)? })

@@ -17,7 +17,7 @@ pub struct Measured {
     pub settings: Settings,
     /// Its rate, in 10^12 operations a second.
     pub tflop_per_s: f64,
-    /// Its rate divided by that of the library it was compared with in the same run.
+    /// Its rate divided by the library's in the same run.
     pub ratio: f64,
 }
 
@@ -50,7 +50,7 @@ impl Record {
         Self { family, device: device.to_owned(), arch: None, rows: Vec::new() }
     }
 
-    /// The family whose recipes these are.
+    /// The family of these recipes.
     pub fn family(&self) -> &'static Family {
         self.family
     }

@@ -12,7 +12,7 @@ pub(crate) struct Tensor {
     pub(crate) strides: String,
     /// `(M,K)`.
     pub(crate) modes: &'static str,
-    /// The vector type where it is contiguous along N, else empty.
+    /// The vector type if it is contiguous along N, else empty.
     pub(crate) vector: String,
     /// When it is read at all; empty for always.
     pub(crate) guard: String,
@@ -94,7 +94,7 @@ impl Tensor {
         if self.guard.is_empty() { "true" } else { &self.guard }
     }
 
-    /// An element as f32; the helpers that this takes are those of the epilogue.
+    /// An element as f32, by the epilogue's helpers.
     fn as_f32(&self, element: &str) -> String {
         Helpers::new(Compute::F32).load(self.is.dtype, element)
     }
@@ -106,7 +106,7 @@ impl Tensor {
     }
 }
 
-/// The function of the accumulator, in C++, and what it is called with.
+/// The function of the accumulator, in C++, and its arguments.
 pub(crate) struct EpilogueText {
     pub(crate) helpers: String,
     pub(crate) functor: String,
@@ -114,7 +114,7 @@ pub(crate) struct EpilogueText {
     pub(crate) scalars: String,
     /// `, b = C(m,n)`.
     pub(crate) inputs_doc: String,
-    /// Which operand is which input, from 1; `None` for C where it is not used.
+    /// The operand of each input, from 1; `None` for an unused C.
     inputs: Vec<Option<usize>>,
 }
 
@@ -126,7 +126,7 @@ impl EpilogueText {
         for operand in operands {
             helpers.load(operand.dtype, "");
         }
-        // Behind A and B: C where it is used, and the auxiliary tensors.
+        // After A and B: C if it is used, and the auxiliary tensors.
         let function = product.epilogue().function();
         let c = usize::from(product.has_c());
         let input = |input: usize| if input == 1 { (c == 1).then_some(2) } else { Some(input + c) };
@@ -143,7 +143,7 @@ impl EpilogueText {
         }
     }
 
-    /// What the function is called with behind the accumulator: of each tensor what `value` says.
+    /// The function's arguments after the accumulator: `value` of each tensor.
     pub(crate) fn arguments(&self, operands: &[Tensor], value: impl Fn(&Tensor) -> String) -> String {
         let one = |input: &Option<usize>| input.map_or_else(|| "0.0f".to_owned(), |i| value(&operands[i]));
         self.inputs.iter().map(|input| format!(", {}", one(input))).collect()

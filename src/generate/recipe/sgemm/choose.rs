@@ -9,7 +9,7 @@ use crate::recipe::Recipe;
 use crate::recipe::product::{Extents, Major, Parts, Problem, Record};
 use crate::units::Bytes;
 
-/// What the model expects of one recipe.
+/// The model's expectation of one recipe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
     /// The recipe.
@@ -20,7 +20,7 @@ pub struct Expected {
     pub products: f64,
     /// Seconds that all bytes take, from device memory or from L2, whichever is longer.
     pub bytes: f64,
-    /// Seconds that launches and, with a split K, partial sums take besides.
+    /// Seconds that launches add, and partial sums with split-K.
     pub besides: f64,
 }
 
@@ -31,7 +31,7 @@ impl Expected {
     }
 }
 
-/// Tile, thread tile, stages and blocks at a time of what is tried: the fastest of about 80 on an H200.
+/// Tile, thread tile, stages and blocks at a time of the candidates: the fastest of about 80 on an H200.
 const TILES: &[([u32; 3], [u32; 2], u32, u32)] = &[
     ([64, 256, 32], [8, 8], 2, 2),
     ([128, 128, 32], [8, 8], 2, 2),
@@ -42,7 +42,7 @@ const TILES: &[([u32; 3], [u32; 2], u32, u32)] = &[
     ([32, 64, 32], [4, 4], 3, 4),
 ];
 
-/// In how many parts every tile is cut along K, as is tried; 0 for those that do not fill a wave such that they do.
+/// The candidates' numbers of pieces of each tile along K; 0 splits only the tiles that do not fill a wave.
 const PARTS: [u32; 5] = [1, 2, 4, 8, 0];
 
 /// The recipes that are tried for a problem on a machine.
@@ -84,7 +84,7 @@ impl Sgemm {
     }
 }
 
-/// What the model expects of each candidate, the fastest first.
+/// The model's expectation of each candidate, the fastest first.
 pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
     let mut all: Vec<Expected> =
         candidates(problem, machine).into_iter().filter_map(|recipe| expected(recipe, problem, machine)).collect();
@@ -92,11 +92,11 @@ pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
     all
 }
 
-/// Seconds from the start of a launch to its first product, and to the end of the stream after its last: what a kernel that
-/// multiplies next to nothing took on an H200.
+/// Seconds from the start of a launch to its first product, and from its last to the end of the stream: the time of a
+/// kernel with almost no products on an H200.
 const LAUNCH: f64 = 4e-6;
 
-/// Steps along K of the busiest multiprocessor, with how many blocks, and sums that parts of K write and read besides.
+/// Steps along K of the busiest multiprocessor, its number of blocks, and partial sums that split-K writes and reads.
 fn steps(recipe: &Sgemm, problem: &Problem, machine: &Machine, [tiles, k_tiles]: [u64; 2]) -> Option<[u64; 3]> {
     let [bm, bn, bk] = recipe.tile.0;
     let signed = |x: u64| i64::try_from(x).ok();

@@ -18,7 +18,7 @@ pub(super) struct Decision {
     pub(super) recipe: Sgemm,
     pub(super) product: Product,
     pub(super) tiling: Tiling,
-    /// What the accesses to each tile in shared memory cost.
+    /// The cost of the accesses to each tile in shared memory.
     pub(super) shared: Vec<SharedAnalysis>,
     /// Registers of a thread, at most, as the values alone tell.
     pub(super) registers: u64,
@@ -48,7 +48,7 @@ impl Decision {
         if self.recipe.variant == Variant::Pipelined { i64::from(self.recipe.stages) } else { 1 }
     }
 
-    /// Elements that a copy of A (0), B (1) or D (2) from or to global memory moves at once where they are aligned.
+    /// Elements that an aligned copy of A (0), B (1) or D (2) from or to global memory moves at once.
     pub(super) fn vector(&self, factor: usize) -> i64 {
         let moves = self.tiling.of_global_memory().nth(factor).map(|copy| self.tiling.moves(copy));
         if let Some(Ok(Some(moves))) = moves { moves.vector() } else { 1 }
@@ -237,7 +237,7 @@ fn shared_memory(decision: &Decision, targets: &Targets, checks: &mut Checks) {
     });
 }
 
-/// Registers that hold accumulators, columns of A and B, and what is on its way.
+/// Registers for accumulators, columns of A and B, and copies in flight.
 fn registers(recipe: &Sgemm, threads: u32, checks: &mut Checks) -> Option<u64> {
     let [bm, bn, bk] = recipe.tile.0.map(u64::from);
     let [tm, tn] = recipe.thread_tile.0.map(u64::from);
@@ -252,7 +252,7 @@ fn registers(recipe: &Sgemm, threads: u32, checks: &mut Checks) -> Option<u64> {
     checks::registers(checks, values, threads, recipe.min_blocks, &help)
 }
 
-/// Whether as many blocks as are asked for can be on a multiprocessor at once.
+/// Whether the requested number of blocks can be resident on a multiprocessor.
 fn resident(recipe: &Sgemm, threads: u32, targets: &Targets, checks: &mut Checks) -> Option<()> {
     let arch = targets.archs().iter().copied().min_by_key(|arch| arch.threads_per_sm())?;
     let (blocks, limit) = (recipe.min_blocks, arch.threads_per_sm());

@@ -1,4 +1,4 @@
-//! What a plan tells of its decisions.
+//! The decisions that a plan prints.
 
 use super::decide::{Decision, operands};
 use crate::model::Prediction;

@@ -41,7 +41,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
     ParamStruct::new(fields)
 }
 
-/// The parameters that say whether vectors of A, of B, and of what goes with D are aligned.
+/// The parameters that say whether vectors of A, of B, and of D with the epilogue inputs are aligned.
 const VECTORS: [(&str, &str); 3] = [
     ("aligned_a", "loads of A"),
     ("aligned_b", "loads of B"),
@@ -52,7 +52,7 @@ fn has_vectors(decision: &Decision, factor: usize) -> bool {
     decision.recipe.variant.has_mma() && decision.vector(factor) > 1
 }
 
-/// Grids, alignment and what is cut, from addresses, strides and extents.
+/// Grids, alignment and split-K, from addresses, strides and extents.
 pub(super) fn rule(decision: &Decision) -> Rule {
     let mut rule = Rule::new(&params(decision), reach(decision));
     let extents = ["m", "n", "k", "l"].map(|name| rule.param(name));
@@ -86,7 +86,7 @@ fn aligned(decision: &Decision, rule: &Rule, factor: usize) -> Int {
     sums.and(Int::all(all.iter().skip(2).filter(along_n).map(one)))
 }
 
-/// What it is refused with where they are too large.
+/// The error for extents that are too large.
 fn reach(decision: &Decision) -> Reach {
     let [bm, bn, _] = decision.tile();
     let grid = Arch::MAX_GRID_YZ as i64;

@@ -51,7 +51,7 @@ impl Variant {
     }
 }
 
-/// How a tile lies in shared memory, besides the mode that is contiguous.
+/// The layout of a tile in shared memory, apart from its contiguous mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SmemLayout {
     /// The smallest padding with the fewest passes over the banks.

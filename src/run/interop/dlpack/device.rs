@@ -122,7 +122,7 @@ impl<M: ManagedTensorBase> fmt::Debug for DeviceImport<M> {
     }
 }
 
-/// Device memory that is freed once the stream that it was lent for has done what is in it.
+/// Device memory that is freed once the consumer's stream has finished its work.
 struct Ordered<T> {
     memory: CudaSlice<T>,
     consumer: Arc<CudaStream>,

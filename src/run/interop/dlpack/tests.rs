@@ -18,7 +18,7 @@ impl Drop for Theirs {
     }
 }
 
-/// What a tensor of 64 bytes, 0 to 63, says of itself.
+/// The description of a tensor of 64 bytes, 0 to 63.
 struct Says {
     shape: Vec<i64>,
     strides: Vec<i64>,
@@ -50,7 +50,7 @@ impl Says {
         let mut lent = prepared.initialize(Box::new(theirs));
         lent.set_data(data).set_dtype(self.data_type).set_device(self.device).set_byte_offset(self.byte_offset);
         lent.set_flags(self.flags).expect("no copy");
-        // SAFETY: no test reads what is not there.
+        // SAFETY: no test reads elements that do not exist.
         unsafe { lent.finish() }
     }
 
@@ -118,9 +118,9 @@ fn tensors_of_every_layout_are_views() {
 fn old_tensors_may_leave_out_strides() {
     let mut given_back = Arc::default();
     let lent: Managed<DLManagedTensor> = says(&[2, 3], &[3, 1]).lent(&given_back);
-    // SAFETY: it is nobody else's.
+    // SAFETY: nobody else uses it.
     unsafe { (*lent.as_ptr()).dl_tensor.strides = core::ptr::null_mut() };
-    // SAFETY: what it says is so.
+    // SAFETY: its description is true.
     let import = unsafe { HostImport::new(lent) }.expect("a tensor");
     assert_eq!(import.layout().to_string(), "(2,3):(3,1)");
     drop(import);
@@ -131,7 +131,7 @@ fn old_tensors_may_leave_out_strides() {
 fn what_was_lent_is_given_back_once_and_not_before() {
     let given_back = Arc::<AtomicUsize>::default();
     let count = || given_back.load(Ordering::Relaxed);
-    // SAFETY: what it says is so.
+    // SAFETY: its description is true.
     let import =
         unsafe { HostImport::<DLManagedTensorVersioned>::new(says(&[4], &[1]).lent(&given_back)) }.expect("a tensor");
     assert_eq!((count(), bytes(&import)), (0, vec![0, 1, 2, 3]));
@@ -158,12 +158,12 @@ fn what_cannot_be_is_refused_with_reasons() {
     tell(read_only.view_mut::<u8>().expect_err("read only"));
     tell(read_only.view::<f16>().expect_err("bytes"));
     let nowhere: Managed<DLManagedTensorVersioned> = says(&[4], &[1]).lent(&Arc::default());
-    // SAFETY: it is nobody else's.
+    // SAFETY: nobody else uses it.
     unsafe { (*nowhere.as_ptr()).dl_tensor.data = core::ptr::null_mut() };
     // SAFETY: nothing is read.
     tell(unsafe { HostImport::new(nowhere) }.expect_err("nowhere"));
     let without: Managed<DLManagedTensorVersioned> = says(&[4], &[1]).lent(&Arc::default());
-    // SAFETY: it is nobody else's.
+    // SAFETY: nobody else uses it.
     unsafe { (*without.as_ptr()).dl_tensor.strides = core::ptr::null_mut() };
     // SAFETY: nothing is read.
     tell(unsafe { HostImport::new(without) }.expect_err("no strides"));

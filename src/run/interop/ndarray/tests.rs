@@ -3,7 +3,7 @@ use ::ndarray::{Array0, Array1, Array2, Array3, ArrayViewD, ArrayViewMutD, Axis,
 use super::*;
 use crate::dtype::f16;
 
-/// What a view reaches, element by element: an array of the view is the array that it was made of.
+/// The elements that a view reaches: an array of the view equals the array that it was made of.
 fn there_and_back<T: Element + PartialEq + core::fmt::Debug, D: Dimension>(array: ArrayView<'_, T, D>) -> String {
     let view = View::try_from(array.clone()).expect("a view");
     let back = ArrayViewD::try_from(view).expect("an array");

@@ -37,7 +37,8 @@ pub(super) struct Runs {
 impl Runs {
     /// In C order the last index runs fastest, in Fortran order the first.
     pub(super) fn of(layout: &ViewLayout, fortran_order: bool) -> Self {
-        // The fastest first; modes of one element do not count, and what goes on where the mode inside ends is one mode with it.
+        // The fastest mode first. Modes of one element do not count, and a mode that continues the one inside is merged
+        // with it.
         let modes = || layout.shape().iter().copied().zip(layout.stride().iter().copied());
         let ordered: Vec<(i64, i64)> = if fortran_order { modes().collect() } else { modes().rev().collect() };
         let mut merged: Vec<(i64, i64)> = Vec::new();

@@ -17,7 +17,7 @@ use crate::view::ViewLayout;
 /// # Errors
 /// An error of the operating system, or a written size that is wrong. An existing file is then unchanged.
 pub fn write(path: &Path, tensor: &Tensor) -> Result<(), NpyError> {
-    // What a link points to is replaced, and not the link.
+    // The target of a link is replaced, not the link.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let written = match fs::metadata(&place) {
         Ok(info) if !info.is_file() && !info.is_dir() => through(&place, tensor),
@@ -37,7 +37,7 @@ fn replace(place: &Path, tensor: &Tensor) -> Result<(), NpyErrorKind> {
     };
     let mut builder = tempfile::Builder::new();
     builder.prefix(".npy-");
-    // As any new file: what the umask allows, not the private mode of temporary files.
+    // As for any new file: the umask's permissions, not the private mode of temporary files.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(folder)?;

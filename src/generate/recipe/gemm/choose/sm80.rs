@@ -1,7 +1,7 @@
-//! What the model expects of the text for sm_80: its CTAs share the pipes of a multiprocessor, and wait for k-tiles each by itself.
+//! The model of the text for sm_80: its CTAs share the pipes of a multiprocessor, and each waits for its own k-tiles.
 //!
-//! Constants were fitted to 14 recipes on 18 problems, f16, on an H100 (`tests/data/h100_gemm_sm80.txt`). On other GPUs nothing was
-//! timed: there the pipes are those of [`TensorOp`], and the rest is as it is here.
+//! Constants were fitted to 14 recipes on 18 problems, f16, on an H100 (`tests/data/h100_gemm_sm80.txt`). Other GPUs
+//! were not timed: their pipes are those of [`TensorOp`], the other constants are the same.
 
 use super::{COPY, Expected, STRADDLED, SUMS, both, k_tiles, shared_sectors, straddles};
 use crate::model::{Machine, TensorOp};

@@ -12,7 +12,7 @@ use crate::tiling::{
 use crate::units::Bytes;
 
 impl Gemm {
-    /// The recipe as the text for sm_80 has it: without clusters, and what is said for older architectures in place of the rest.
+    /// The recipe as the text for sm_80 uses it: without clusters, and with the settings for older architectures.
     pub(in super::super) fn for_sm80(&self) -> Gemm {
         Gemm {
             tile: self.sm80_tile,
@@ -100,7 +100,8 @@ pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     })
 }
 
-/// At most so many threads, neighbours along the contiguous mode with 16 bytes each: (rows, columns) to thread, and to value.
+/// At most `threads` threads, neighbours along the contiguous mode with 16 bytes each: (rows, columns) to thread, and
+/// to value.
 fn spread([rows, k]: [i64; 2], k_major: bool, threads: i64, vector: i64) -> Result<[Layout; 2], LayoutError> {
     let power = |extent: i64| 1_i64 << extent.trailing_zeros();
     let values = if k_major { [1, vector] } else { [vector, 1] };
