@@ -36,7 +36,7 @@ struct Row {
     capability: (u32, u32),
     smem_per_block: u64,
     smem_per_sm: u64,
-    /// Shared memory that CUDA keeps for itself in each block, and in multiples of what a block is given some.
+    /// Shared memory that CUDA keeps for itself in each block, and the unit in which a block gets it.
     smem_given: (u64, u64),
     /// Threads, blocks.
     resident: (u32, u32),
@@ -186,8 +186,9 @@ impl Arch {
         Bytes(self.row().smem_per_sm)
     }
 
-    /// What a block takes of that which asks for `smem` (CUDA C++ Programming Guide, "Shared Memory" of compute capability 8.x and
-    /// 9.0: CUDA keeps 1 KiB of each block; CUDA Occupancy Calculator, "Shared Memory allocation unit size").
+    /// The shared memory that a block takes if it asks for `smem` (CUDA C++ Programming Guide, "Shared Memory" of
+    /// compute capability 8.x and 9.0: CUDA keeps 1 KiB of each block; CUDA Occupancy Calculator, "Shared Memory
+    /// allocation unit size").
     ///
     /// ```
     /// use cutemplate::{arch::Arch, units::Bytes};
@@ -279,8 +280,8 @@ impl Targets {
         Some(self.virtual_arch()).filter(|arch| !arch.row().arch_specific)
     }
 
-    /// The architecture for which nvcc compiles the text, of which ptxas makes machine code for each: the oldest, without what is
-    /// specific to it where there are others.
+    /// The architecture for which nvcc compiles the text; ptxas makes machine code for each target from it. It is the
+    /// oldest one, without its specific features if there are others.
     ///
     /// ```
     /// use cutemplate::arch::{Arch::*, Targets};
@@ -294,8 +295,9 @@ impl Targets {
         }
     }
 
-    /// What a device of the given compute capability is to code of these targets: the newest architecture that it runs SASS of, an
-    /// architecture-specific one only where it is among them; `None` where they have no code for it.
+    /// The architecture of a device of the given compute capability, as code of these targets sees it: the newest one
+    /// that it runs SASS of. An architecture-specific one counts only if it is among them. `None` if they have no code
+    /// for it.
     ///
     /// ```
     /// use cutemplate::arch::{Arch, Targets};

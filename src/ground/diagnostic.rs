@@ -4,7 +4,7 @@ use core::fmt;
 
 macro_rules! codes {
     ($($variant:ident = $code:literal, $title:literal;)*) => {
-        /// What a diagnostic is about. The text form (`CT007`) is stable: a code is never reused.
+        /// The subject of a diagnostic. The text form (`CT007`) is stable: a code is never reused.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code {
             $(#[doc = $title] $variant,)*
@@ -19,7 +19,7 @@ macro_rules! codes {
                 match self { $(Code::$variant => $code,)* }
             }
 
-            /// One line on what is wrong.
+            /// The mistake, in one line.
             pub fn title(self) -> &'static str {
                 match self { $(Code::$variant => $title,)* }
             }
@@ -123,9 +123,9 @@ pub struct Diagnostic {
     pub kernel: Option<String>,
     /// The recipe in its `Debug` form, and the architecture where that matters.
     pub recipe: String,
-    /// What is there.
+    /// The actual value.
     pub found: String,
-    /// What has to be there.
+    /// The required value.
     pub required: String,
     /// Why it has to.
     pub because: String,

@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// Of some bytes.
+    /// The digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
@@ -148,7 +148,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A text that is no sha256.
+/// A text that is not a sha256.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("found `{0}`, required the 64 hexadecimal digits of a sha256")]
 pub struct NoDigest(String);

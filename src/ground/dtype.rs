@@ -1,4 +1,4 @@
-//! Element types: one table with what the generator, the executor and the launcher need to know.
+//! Element types: one table with the facts for the generator, the executor and the launcher.
 //!
 //! Sizes and C++ names follow CUTLASS `numeric_types.h`; NumPy descriptors follow NumPy's array interface.
 

@@ -1,5 +1,5 @@
-//! What a view carries so that a launch is ordered against other work on its memory. Without a GPU there is nothing to
-//! order; with the feature `cuda`, these are the traits of the same name in `launch`.
+//! The part of a view that orders a launch against other work on its memory. Without a GPU there is nothing to order;
+//! with the feature `cuda`, these are the traits of the same name in `launch`.
 
 /// Memory that is read.
 pub(crate) trait Fence: core::fmt::Debug + Send + Sync {}

@@ -7,9 +7,9 @@ use core::fmt;
 pub struct Setting {
     /// Its key.
     pub key: &'static str,
-    /// What it means, with its unit.
+    /// Its meaning, with its unit.
     pub doc: &'static str,
-    /// What a value looks like.
+    /// An example of a value.
     pub example: &'static str,
 }
 
@@ -71,7 +71,7 @@ impl fmt::Display for Settings {
     }
 }
 
-/// Texts of an enum: its names, `Display`, and `FromStr` with the list of what is known.
+/// Texts of an enum: its names, `Display`, and `FromStr` with the list of known names.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident, $what:literal: $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)*) => {
         $(#[$doc])*

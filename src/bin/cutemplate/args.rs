@@ -20,7 +20,7 @@ use crate::amount::Age;
 use crate::output::{Failure, Output};
 use values::svg_file;
 
-/// What the families show of a command.
+/// A command's examples from all families.
 fn examples(command: &str) -> String {
     let of = |family: &'static Family| {
         let own = family.examples.iter().filter(|(shows, _)| *shows == command);
@@ -185,10 +185,10 @@ pub(crate) struct BundleArgs {
 pub(crate) struct InspectArgs {
     /// A bundle.
     pub(crate) file: PathBuf,
-    /// A compute capability to ask for in place of this GPU's.
+    /// A compute capability to ask for instead of this GPU's.
     #[arg(long, value_name = "MAJOR.MINOR")]
     pub(crate) on: Option<Capability>,
-    /// Print the text of each licence that the bundle carries, which goes with the kernels.
+    /// Print the text of each licence that the bundle carries for its kernels.
     #[arg(long)]
     pub(crate) licences: bool,
 }
@@ -218,7 +218,7 @@ pub(crate) struct RunArgs {
     /// Where to run.
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) on: On,
-    /// What the CPU executor checks [default: plain].
+    /// Checks of the executor [default: plain].
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
     /// Count what each instruction does, by PTX line and by source line: executions, lanes, sectors, passes over the banks.
@@ -255,14 +255,14 @@ pub(crate) struct LayoutArgs {
     /// Draw the last operation, its inputs beside its result, or the layout itself, into an .svg file.
     #[arg(long, value_name = "FILE", value_parser = svg_file)]
     pub(crate) svg: Option<PathBuf>,
-    /// What the layout costs as an access of threads, (thread,value) to offset: passes over the banks of shared memory,
-    /// sectors of global memory.
+    /// Show the cost of the layout as an access of threads, (thread,value) to offset: passes over the banks of shared
+    /// memory, sectors of global memory.
     #[arg(long)]
     pub(crate) access: bool,
     /// Bytes of an element, for --access and for the banks in the picture of a swizzle.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(i64).range(1..=16))]
     pub(crate) element_bytes: i64,
-    /// Elements that a thread moves at once, for --access; as many as lie side by side, if it is not given.
+    /// Elements that a thread moves at once, for --access; by default as many as lie side by side.
     #[arg(long, requires = "access")]
     pub(crate) vector: Option<u64>,
     /// Read one request a line from standard input, answer each with one line.
@@ -276,7 +276,7 @@ pub(crate) enum CacheCommand {
     List,
     /// Entries and bytes of each kind.
     Size,
-    /// Removes compiled kernels, by default those that nobody has used for 30 days.
+    /// Removes compiled kernels, by default those unused for 30 days.
     Prune(PruneArgs),
 }
 
@@ -288,7 +288,7 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// What nobody has used for so long goes: days, or a number with h, d or w.
+    /// Remove kernels unused for this long: days, or a number with h, d or w.
     #[arg(long, value_name = "AGE")]
     pub(crate) older_than: Option<Age>,
     /// The least recently used goes until no more than this is left: bytes, or with K, M, G a power of 1024.
@@ -314,7 +314,7 @@ impl KernelArgs {
         settings(&self.set)
     }
 
-    /// Plans the kernel that the arguments describe, and prints what the plan warns of.
+    /// Plans the kernel that the arguments describe, and prints the plan's warnings.
     pub(crate) fn plan(&self, out: &Output) -> Result<Plan, Failure> {
         self.plan_of(&self.settings()?, self.name.as_deref(), out)
     }

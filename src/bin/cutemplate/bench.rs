@@ -66,7 +66,7 @@ pub(crate) fn finite(fill: Fill) -> Result<(), Failure> {
     Err(Failure::message("--fill specials: cuBLAS's product must be finite to check by; `cutemplate run` takes any"))
 }
 
-/// Each kernel against a copy of as many bytes.
+/// Each kernel against a copy of equally many bytes.
 fn copies(args: &BenchArgs, trials: &Trials, out: &Output) -> Result<ExitCode, Failure> {
     let asked =
         [(args.sustained > 0.0, "--sustained"), (args.ceilings, "--ceilings"), (args.chart.is_some(), "--chart")];

@@ -16,7 +16,7 @@ use crate::progress::on_terminal;
 /// The architectures of a bundle whose makers name none: those of the GPUs that kernels are compiled for.
 const USUAL: [Arch; 6] = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90a, Arch::Sm100, Arch::Sm120];
 
-/// That of GPUs which have no `cp.async`, for kernels that need none.
+/// The architecture of GPUs without `cp.async`, for kernels that do not need it.
 const OLDEST: Arch = Arch::Sm75;
 
 pub(crate) fn write(args: &BundleArgs, out: &Output) -> Result<ExitCode, Failure> {
@@ -76,7 +76,7 @@ fn head(file: &Path, inspected: &Inspected, out: &Output) {
     }));
 }
 
-/// Whether the kernel runs there, or nobody asks.
+/// Whether the kernel runs there, or was not asked about.
 fn tell(kernel: &KernelRow, refused: Option<&str>, asked: Option<&Asked>, out: &Output) -> bool {
     let runs = match (refused, asked) {
         (Some(refused), _) => Some(Err(refused.to_owned())),

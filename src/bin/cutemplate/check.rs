@@ -71,7 +71,7 @@ fn waves(plan: &Plan, binding: &Binding, machine: &Machine) -> Waves {
     let mut waves = Waves { text: String::new(), counts: Vec::new() };
     for launch in binding.launches() {
         let Some(entry) = plan.entries().get(launch.entry) else { continue };
-        // Without an estimate of registers, as many blocks as the other resources leave.
+        // Without an estimate of registers: the blocks that the other resources allow.
         let (most, occupancy) = match entry.occupancy(machine.arch) {
             Some(occupancy) => ("", occupancy),
             None => ("at most ", entry.occupancy_with(machine.arch, 0)),

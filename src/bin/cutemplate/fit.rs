@@ -1,4 +1,4 @@
-//! `cutemplate bench --fit`: what a launch and an epilogue of a persistent kernel cost.
+//! `cutemplate bench --fit`: the cost of a launch and of an epilogue of a persistent kernel.
 
 use std::process::ExitCode;
 

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &LayoutArgs, out: &Output) -> Result<ExitCode, Failure> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// An atom, with what was asked for around it.
+/// Prints an atom with the requested details.
 fn shown(atom: &Atom, args: &LayoutArgs, out: &Output) -> Result<(), Failure> {
     if args.access || args.explain {
         let asked = if args.access { "--access" } else { "--explain" };
@@ -86,7 +86,7 @@ fn no_picture(atom: &CopyAtom) -> Failure {
     ))
 }
 
-/// What a layout costs as an access of threads.
+/// Prints the cost of a layout as an access of threads.
 fn access(value: &Value, args: &LayoutArgs, out: &Output) -> Result<(), Failure> {
     let Value::Layout(layout) = value else {
         return Err(Failure::message(format_args!(

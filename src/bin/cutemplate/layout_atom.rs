@@ -31,7 +31,7 @@ impl Atom {
         }
     }
 
-    /// What a person reads.
+    /// The output for people.
     pub(crate) fn text(&self) -> String {
         let (name, facts, layouts) = match self {
             Atom::Mma(atom) => {
@@ -67,7 +67,7 @@ impl Atom {
         out
     }
 
-    /// What a program reads.
+    /// The output for programs.
     pub(crate) fn json(&self) -> Json {
         let (header, section) = self.source();
         let source = json!({ "header": header, "ptx_isa": section });
@@ -148,7 +148,7 @@ fn reads_like_one(name: &str) -> bool {
     words && (of_architecture || name.starts_with("UniversalFMA<") || name.starts_with("UniversalCopy<"))
 }
 
-/// The error names what is near, among copies as well where the name is one of a copy.
+/// The error names similar atoms, among copies as well if the name resembles one.
 fn unknown(name: &str, of_mma: LayoutError) -> LayoutError {
     let is_copy = ["Copy", "LDSM", "STSM", "CP_ASYNC", "TMA"].iter().any(|part| name.contains(part));
     match CopyAtom::named(name, 1) {

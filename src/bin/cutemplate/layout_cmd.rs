@@ -13,7 +13,7 @@ pub(crate) struct Show {
     pub(crate) table: bool,
 }
 
-/// The value of an expression as text, with what was asked for around it. A list's parts stand on lines of their own.
+/// The value of an expression as text, with the requested details. A list's parts stand on lines of their own.
 ///
 /// # Errors
 /// The text is not an expression, an operation refuses, or the table would be too large.

@@ -1,4 +1,4 @@
-//! What the tool prints: text for a person, JSON lines for a machine, never both.
+//! The tool's output: text for people or JSON lines for programs, never both.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -9,7 +9,7 @@ use cutemplate::recipe::UnknownFamily;
 pub(crate) use ptx_exec::cli::output::{complain, write};
 use serde_json::{Value, json};
 
-/// Why a command did not do what it was asked for.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Diagnostics of a recipe or a launch.
@@ -118,7 +118,7 @@ impl Output {
         }
     }
 
-    /// Prints what a plan warns of.
+    /// Prints a plan's warnings.
     pub(crate) fn warnings(self, warnings: &[Diagnostic]) {
         for warning in warnings {
             let text = warning.to_string();

@@ -19,7 +19,7 @@ impl Fetching {
         Self { quiet: out.is_json(), bar: None }
     }
 
-    /// The bar of one step of one component; a new step replaces it, and is one line where nobody watches.
+    /// The bar of one step of one component. A new step replaces it; without a terminal it is one line.
     fn bar(&mut self, what: String, total: u64) -> &ProgressBar {
         if self.bar.as_ref().is_none_or(|(name, _)| *name != what) {
             if let Some((_, bar)) = self.bar.take() {
@@ -74,7 +74,7 @@ pub(crate) fn on_terminal<T>(out: &Output, what: &str, work: impl FnOnce() -> T)
     while_working(out, what, work)
 }
 
-/// The same where it is known how much there is to do: `work` is given what it tells how much more is done.
+/// The same for work of known length: `work` gets a function that it calls with each amount that it has done.
 pub(crate) fn counting<T>(out: &Output, what: &str, total: u64, work: impl FnOnce(&(dyn Fn(u64) + Sync)) -> T) -> T {
     if out.is_json() || !std::io::stderr().is_terminal() {
         return work(&|_| {});

@@ -17,7 +17,7 @@ use crate::product::{Measurement, Trials, machine};
 /// Problems that are named with the summary, the slowest of all.
 const SLOWEST: usize = 10;
 
-/// Measures as many problems and prints what their ratios come to.
+/// Measures that many problems and prints statistics of their ratios.
 pub(crate) fn run(
     args: &BenchArgs,
     family: &'static Family,

@@ -130,7 +130,7 @@ pub(crate) struct Run<'a> {
     pub(crate) stages: Option<&'a Path>,
 }
 
-/// What the plan's kernel computes.
+/// The function of the plan's kernel.
 pub(crate) fn computes(plan: &Plan) -> Result<Computes<'_>, Failure> {
     let unknown = || format!("`{}` does not say what its kernels compute", plan.family());
     plan.computes().ok_or_else(|| Failure::message(unknown()))

@@ -1,4 +1,4 @@
-//! Pictures of what the executor counted.
+//! Pictures of the executor's counts.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use cutemplate::exec::{Profile, Stages};
 
 use crate::output::Failure;
 
-/// Draws what was under way in the first block.
+/// Draws the work in flight in the first block.
 pub(crate) fn draw_stages(path: &Path, name: &str, profile: &Profile) -> Result<(), Failure> {
     let Some(last) = profile.stages.last() else {
         return Err(Failure::message(format_args!(

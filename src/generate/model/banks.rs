@@ -16,7 +16,7 @@ pub(crate) const PASS: i64 = BANKS * WORD;
 /// Bytes that `cp.async` moves past L1, as one chunk.
 const CHUNK: i64 = 16;
 
-/// What a warp does with shared memory.
+/// The operations of a warp on shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SharedOp {
     /// `ld.shared`: lanes that read the same word are served together.
@@ -56,11 +56,11 @@ impl std::fmt::Display for SharedOp {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// What it does.
+    /// The operation.
     pub op: SharedOp,
     /// Bytes that each lane moves: 1, 2, 4, 8 or 16.
     pub bytes: Bytes,
-    /// The address in bytes of each lane, a multiple of what it moves; `None` for a lane that takes no part.
+    /// The address in bytes of each lane, a multiple of its width; `None` for a lane that takes no part.
     pub addresses: Vec<Option<i64>>,
     /// For a copy, the address in bytes in global memory of each lane. Empty where source and destination lie alike in their
     /// lines of 128 bytes.

@@ -15,7 +15,7 @@ use crate::arch::Arch;
 pub struct Machine {
     /// Its name, as the driver gives it.
     pub name: &'static str,
-    /// Its architecture, which limits what a multiprocessor holds.
+    /// Its architecture, which limits the contents of a multiprocessor.
     pub arch: Arch,
     /// Multiprocessors.
     pub sms: u64,
@@ -23,8 +23,8 @@ pub struct Machine {
     pub clock: f64,
     /// Bytes per second that a device-to-device copy reads and writes, caches cold.
     pub copy: f64,
-    /// Bytes per second from L2 to the multiprocessors, as choices between recipes count on; a [`Pipe`](crate::model::Pipe) counts on
-    /// what they can take at most.
+    /// Bytes per second from L2 to the multiprocessors, for choices between recipes; a [`Pipe`](crate::model::Pipe)
+    /// uses the most that they can take.
     pub l2: f64,
     /// Seconds that a warp lives that loads once and stores once.
     pub warp: f64,

@@ -54,8 +54,8 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// How often as many blocks as so many multiprocessors hold at a time run one after the other, the last of them as full as it
-    /// is; `None` where they hold none.
+    /// The number of waves of `blocks` blocks on `sms` multiprocessors, the last one counted by its share; `None` if a
+    /// multiprocessor holds no block.
     ///
     /// ```
     /// use cutemplate::arch::Arch;
@@ -168,7 +168,7 @@ mod tests {
             ..ProptestConfig::default()
         })]
 
-        /// Less of anything leaves room for as many blocks at least, and no resource is promised twice.
+        /// Less of any resource leaves room for at least as many blocks, and no resource is promised twice.
         #[test]
         fn what_is_held_fits(
             arch in 0..Arch::ALL.len(),

@@ -1,5 +1,4 @@
-//! What a thread-value layout costs where it is the layout of an access: banks of shared memory, sectors of global
-//! memory.
+//! The cost of a thread-value layout as an access: banks of shared memory, sectors of global memory.
 
 use core::fmt;
 use std::collections::BTreeSet;
@@ -67,7 +66,8 @@ pub struct GlobalVerdict {
 }
 
 impl ThreadValues {
-    /// The accesses of a layout of rank 2, `vector` elements at once, or as many as lie side by side in every thread.
+    /// The accesses of a layout of rank 2, `vector` elements at once; by default as many as lie side by side in every
+    /// thread.
     ///
     /// # Errors
     /// Another rank; strides that are not integers; offsets below 0; more than 1024 threads; elements of other sizes

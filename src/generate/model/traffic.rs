@@ -1,4 +1,4 @@
-//! What a kernel's loads and stores ask of the memory system, counted from the addresses of every warp.
+//! The requests of a kernel's loads and stores to the memory system, counted from the addresses of every warp.
 //!
 //! The unit is the request: one load or store of a warp. It is served in sectors of 32 bytes, each asked for once, however
 //! many lanes want some of it (CUDA C++ Programming Guide, "Device Memory Accesses"; Nsight Compute,
@@ -179,8 +179,8 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What a launch will do, from its layouts alone. Counts stop at the largest number of 64 bits, so that what they say a launch takes
-/// at least stays true.
+/// The prediction of a launch, from its layouts alone. Counts saturate at the largest number of 64 bits, so that lower
+/// bounds stay true.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Prediction {
     /// Each operand.
@@ -189,7 +189,7 @@ pub struct Prediction {
     pub blocks: u64,
     /// Threads of a block.
     pub threads: u32,
-    /// What the multiprocessors have to do besides, where that can be what takes the time.
+    /// The other work of the multiprocessors, if that can take the time.
     pub work: Option<Work>,
 }
 
@@ -206,10 +206,11 @@ impl Prediction {
 
     /// Seconds on a machine, caches cold, and what holds it up.
     ///
-    /// Where the multiprocessors have work of their own, it is what the busiest [`Pipe`] takes, and so the least that the launch
-    /// can take: waiting is not in it. Elsewhere, moving the bytes, and waiting for warps, overlap, but near equality they hinder each other:
-    /// `(t_bytes^3 + t_warps^3)^(1/3)`. The exponent is empirical: it fits the naive kernel in f16 and f32, and bf16, f64 and
-    /// i8 were predicted with it. Sectors that neighbouring requests share are taken to be served by a cache.
+    /// If the multiprocessors have work of their own, the time is the busiest [`Pipe`]'s, a lower bound of the launch
+    /// without waiting. Otherwise, moving the bytes and waiting for warps overlap, but near equality they hinder each
+    /// other: `(t_bytes^3 + t_warps^3)^(1/3)`. The exponent is empirical: it fits the naive kernel in f16 and f32, and
+    /// bf16, f64 and i8 were predicted with it. Sectors that neighbouring requests share are taken to be served by a
+    /// cache.
     pub fn seconds(&self, machine: &Machine) -> (f64, Limit) {
         if let Some(work) = &self.work {
             return work.seconds(self, machine);
@@ -242,12 +243,12 @@ impl fmt::Display for Prediction {
     }
 }
 
-/// What a launch takes on a machine.
+/// The time of a launch on a machine.
 #[derive(Clone, Copy, Debug)]
 pub struct On<'a>(&'a Prediction, &'a Machine);
 
 impl Prediction {
-    /// What it takes on a machine, as text: each pipe, where there are, and what holds it up.
+    /// Its time on a machine, as text: each pipe, if there are any, and the limit.
     pub fn on<'a>(&'a self, machine: &'a Machine) -> On<'a> {
         On(self, machine)
     }

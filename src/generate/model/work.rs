@@ -1,4 +1,4 @@
-//! What a launch asks of its multiprocessors, and the time that this takes at least.
+//! The work of a launch's multiprocessors, and a lower bound of its time.
 
 use super::machine::Machine;
 use super::traffic::{Limit, Prediction};
@@ -7,13 +7,13 @@ use crate::arch::Arch;
 /// Bytes that a multiprocessor takes from L2 in a cycle at most.
 const L2_BYTES: f64 = 64.0;
 
-/// What one block asks of its multiprocessor, in units of its pipes, and what the launch does besides.
+/// The work of one block on its multiprocessor, in units of its pipes, and the launch's other work.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Work {
     /// Operations of the launch that count: two for each product that is added.
     pub flop: u64,
-    /// Blocks that do what a block does; where K has no equal parts, others do less. Where parts are made such that all
-    /// multiprocessors do the same, steps along K.
+    /// Blocks with the work of a whole block; with unequal pieces of K, other blocks do less. If pieces give all
+    /// multiprocessors equal work, steps along K.
     pub blocks: u64,
     /// Instructions of the warps of a block that follow from the plan: products, loads, stores, barriers. Addresses, loops and
     /// the arithmetic of the epilogue are not among them.
@@ -24,11 +24,11 @@ pub struct Work {
     pub l2_bytes: u64,
     /// Bytes that other kernels of the launch move, before it or after.
     pub other_bytes: u64,
-    /// What a block has tensor cores do, if anything.
+    /// A block's work for tensor cores, if any.
     pub tensor: Option<TensorWork>,
 }
 
-/// What a block has tensor cores do.
+/// A block's work for tensor cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct TensorWork {
     /// By which instructions.

@@ -1,4 +1,4 @@
-//! What a launch needs of a kernel, besides its code.
+//! The data that a launch needs of a kernel, besides its code.
 
 use super::bind;
 use crate::arch::Targets;
@@ -9,9 +9,8 @@ use crate::settings::Settings;
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
-/// What a launch needs of a kernel: operands, parameters, entries, how its tensors' shapes belong together, and the
-/// rule by which grids and parameters are made. A plan has one, and a bundle keeps it: nothing is planned where a kernel is only
-/// launched.
+/// The data that a launch needs of a kernel: operands, parameters, entries, the relation of its tensors' shapes, and
+/// the rule for grids and parameters. A plan has one, and a bundle keeps it: a launch plans nothing.
 #[derive(Clone, Debug)]
 pub struct Abi {
     pub(crate) family: &'static str,

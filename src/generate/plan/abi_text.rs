@@ -58,7 +58,7 @@ pub enum AbiError {
         kernel: String,
         /// The digest that this version computes.
         found: Digest,
-        /// What the build wrote down.
+        /// The digest that the build recorded.
         required: Digest,
     },
 }
@@ -174,8 +174,8 @@ impl Abi {
         out
     }
 
-    /// Views of a problem, each in memory of its own, `off` elements behind a multiple of 256 bytes, with as many
-    /// elements more between rows.
+    /// Views of a problem, each in its own memory, `off` elements after a multiple of 256 bytes, with a gap of as many
+    /// elements between rows.
     fn views(&self, problem: &[i64], off: i64) -> Option<Vec<ViewRef>> {
         let shapes = self.shapes?.shapes(&self.operands, problem)?;
         let all = self.operands.iter().zip(&shapes).zip(1..);
@@ -237,7 +237,7 @@ mod tests {
             more.rule.grids.iter_mut().for_each(|grid| grid.blocks[0] = grid.blocks[0].clone() + 1);
             let digest_of_more = Digest::of_parts([text.as_bytes(), &more.launched()]);
             assert!(Abi::open(&text, digest_of_more).is_err(), "{}", abi.name());
-            // Another value of a parameter, of as many bytes.
+            // Another value of a parameter, of equally many bytes.
             let mut other = abi.clone();
             other.rule.derived.iter_mut().flatten().for_each(|value| *value = value.clone() + 1);
             if other.rule.derived.iter().any(Option::is_some) {
@@ -245,7 +245,7 @@ mod tests {
                 assert!(Abi::open(&text, digest_of_other).is_err(), "{}", abi.name());
                 derived += 1;
             }
-            // The function is a part of what is compared, though a + b and a * b are launched alike.
+            // The comparison covers the function, though a + b and a * b are launched alike.
             let other = Abi { recipe: abi.recipe.replace('+', "*") + " ", ..abi.clone() };
             assert!(Abi::open(&other.to_json(), digest).is_err(), "{}", abi.name());
         }

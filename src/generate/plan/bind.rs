@@ -32,8 +32,9 @@ pub struct EntryLaunch {
     pub overlaps: bool,
 }
 
-/// Memory that one entry of a launch writes and a later one reads: partial sums, or factors that are packed. Who launches provides it, aligned to 256 bytes, and puts
-/// its address into the parameters; what it holds before and after means nothing.
+/// Memory that one entry of a launch writes and a later one reads: partial sums, or packed operands. The caller
+/// provides it, aligned to 256 bytes, and puts its address into the parameters. Its contents before and after mean
+/// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Workspace {
     /// Its size; never 0.
@@ -55,8 +56,7 @@ pub struct Binding {
 /// A tensor map of a launch, which whoever launches encodes and puts into the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoundMap {
-    /// What it says. Where it is of the workspace, its address is the offset there, to which whoever launches adds the
-    /// workspace's.
+    /// Its contents. In the workspace, its address is an offset, to which the caller adds the workspace's address.
     pub spec: TensorMapSpec,
     /// Whether it is of the workspace.
     pub in_workspace: bool,
@@ -65,7 +65,7 @@ pub struct BoundMap {
 }
 
 impl Binding {
-    /// From what the plan's family computed for these views.
+    /// From the geometry that the plan's family computed for these views.
     pub(super) fn new(abi: &Abi, views: &[ViewRef], geometry: Geometry) -> Result<Self, Defect> {
         let Geometry { grids, values, maps, workspace } = geometry;
         let defect = |what: String| Defect::new(what, &abi.recipe);

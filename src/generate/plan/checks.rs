@@ -32,8 +32,8 @@ impl Checks {
         Self { recipe, found: Vec::new(), warnings: Vec::new(), defect: None }
     }
 
-    /// What no input can make fail, once the checks before have passed. Where it fails all the same, that is a defect, which
-    /// [`Checks::finish`] tells unless the user's own mistakes explain it.
+    /// A result that cannot fail once the checks before have passed. If it fails, that is a defect, which
+    /// [`Checks::finish`] reports unless the user's own mistakes explain it.
     pub(crate) fn sound<T, E: core::fmt::Display>(&mut self, what: &str, result: Result<T, E>) -> Option<T> {
         let failed = |e: E| Defect::new(format!("{what}: {e}"), self.recipe.clone());
         result.map_err(failed).map_err(|defect| self.defect.get_or_insert(defect)).ok()
@@ -90,7 +90,7 @@ impl Checks {
         core::mem::take(&mut self.warnings)
     }
 
-    /// What `make` gives where it finds nothing wrong, with its warnings; else what it finds is forgotten.
+    /// The result of `make` if it finds no mistake, with its warnings; otherwise its findings are forgotten.
     pub(crate) fn attempt<T>(&mut self, make: impl FnOnce(&mut Checks) -> Option<T>) -> Option<T> {
         let mut trial = Self::of(self.recipe.clone());
         let made = make(&mut trial);

@@ -1,4 +1,4 @@
-//! What a plan makes of conflicts.
+//! How a plan treats bank conflicts.
 
 use crate::diagnostic::Code;
 use crate::model::{Proposal, SharedAnalysis, SharedTensor};
@@ -20,12 +20,12 @@ named! {
     /// The plan has a warning.
     #[default]
     Warn = "warn",
-    /// The plan says what was counted, and no more.
+    /// The plan only reports the counts.
     Allow = "allow",
 }
 
-/// Analyses a tensor of a plan and pushes what the level asks for. `help` writes a proposal as settings: `swizzle=Sw<5,0,5>`,
-/// or says what else helps where no layout is better.
+/// Analyses a tensor of a plan and pushes the diagnostics of the level. `help` writes a proposal as settings,
+/// `swizzle=Sw<5,0,5>`, or other advice if no layout is better.
 pub(crate) fn judge(
     checks: &mut Checks,
     tensor: &SharedTensor,
@@ -91,7 +91,7 @@ mod tests {
         ))
     }
 
-    /// What a level makes of a tile with conflicts: errors, warnings.
+    /// The diagnostics of a level for a tile with conflicts: errors, warnings.
     fn judged(level: ConflictLevel) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         let mut checks = Checks::new("Tile", &Targets::default());
         let help = |best: Option<&Proposal>| best.map_or_else(|| "nothing".into(), |best| format!("swizzle={best}"));

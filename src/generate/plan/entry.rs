@@ -10,7 +10,8 @@ use crate::units::Bytes;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Its name: that of the plan for one entry, and with a suffix for the others, `gemm_reduce` of `gemm`. It calls the function of the header that [`Entry::function`] names.
+    /// Its name: the plan's name for one entry, with a suffix for the others, `gemm_reduce` of `gemm`. It calls the
+    /// function of the header that [`Entry::function`] names.
     pub name: String,
     /// Threads of a block.
     pub threads: u32,

@@ -1,15 +1,15 @@
-//! What a plan tells of its decisions.
+//! The facts that a plan prints of its decisions.
 
 use crate::tiling::{CopyCount, CopyOp, Counts, Engine, TileCopy, Tiling};
 
 /// One decision or count, with the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// What it is about.
+    /// The subject.
     pub name: &'static str,
     /// The decided or counted quantity, with its unit.
     pub value: String,
-    /// Why, or from what it follows.
+    /// The reason, or the source.
     pub why: String,
 }
 
@@ -18,7 +18,7 @@ impl Fact {
         Self { name, value: value.to_string(), why: why.to_owned() }
     }
 
-    /// What a tiling says of itself: tile, MMAs, warps, shared memory, and what a k-tile asks for.
+    /// The facts of a tiling: tile, MMAs, warps, shared memory, and the instructions of a k-tile.
     pub(crate) fn of_tiling(tiling: &Tiling) -> Vec<Self> {
         let Tiling { tile: [m, n, k], smem, mmas, roles, .. } = tiling;
         let mut facts = vec![Self::new("tile", format!("({m},{n},{k})"), "(BM,BN,BK)")];
@@ -89,7 +89,7 @@ impl Fact {
         Self::new("mix", format!("{products:.1}% products"), &why)
     }
 
-    /// Registers that hold what is multiplied and added.
+    /// Registers for operands and accumulators.
     fn fragments(tiling: &Tiling, counts: &Counts) -> Option<Self> {
         let factors = tiling.registers().ok()? - counts.accumulators;
         let factors = if factors > 0 { format!(", {factors} of A and B for one k") } else { String::new() };

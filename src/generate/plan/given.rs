@@ -1,11 +1,11 @@
-//! What a launch gives its kernel: addresses, strides and extents of its tensors, scalars.
+//! The inputs of a launch: addresses, strides and extents of its tensors, scalars.
 
 use serde::{Deserialize, Serialize};
 
 use super::product::is_zero;
 use crate::view::ViewRef;
 
-/// What of a launch a parameter is.
+/// The input of a launch that a parameter holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Given {
@@ -24,7 +24,7 @@ pub(crate) enum Given {
 }
 
 impl Given {
-    /// As an integer; 0 for what is none.
+    /// As an integer; 0 for an input that is not one.
     pub(crate) fn integer(self, tensors: &Tensors<'_>, scalars: &[f64]) -> Option<i64> {
         match self {
             Given::Address { tensor } => tensors.views.get(tensor).map(|view| view.ptr.cast_signed()),

@@ -1,4 +1,4 @@
-//! Expressions of integers: what a launch computes, as data.
+//! Expressions of integers: the computations of a launch, as data.
 
 use core::fmt;
 use core::str::{FromStr, SplitAsciiWhitespace};
@@ -76,7 +76,7 @@ impl IntOp {
 
 /// An integer that a launch computes, on extents, strides and addresses that are not negative.
 ///
-/// An ABI has it as words, operations before what they are of: `add $3 mul $1 8`.
+/// An ABI has it as words, operations before their operands: `add $3 mul $1 8`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) enum Int {

@@ -55,11 +55,11 @@ pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     /// The text of the `.cuh` file.
     #[cfg(feature = "emit")]
     fn header(&self, plan: &Plan) -> String;
-    /// What the outputs have to be, if the family says so.
+    /// The required outputs, if the family declares them.
     fn computes(&self) -> Option<Computes<'_>> {
         None
     }
-    /// What a launch on these views will do, if the family has a model of it.
+    /// The prediction of a launch on these views, if the family has a model of it.
     fn predict(&self, _: &[ViewRef]) -> Option<Prediction> {
         None
     }
@@ -88,7 +88,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What a launch needs of it.
+    /// The data that a launch needs of it.
     pub fn abi(&self) -> &Abi {
         &self.abi
     }
@@ -122,7 +122,7 @@ impl Plan {
         self.kernel.spills_denied()
     }
 
-    /// What the kernel computes, if its family says so: by this its outputs are verified.
+    /// The function of the kernel, if its family declares one: its outputs are verified by it.
     pub fn computes(&self) -> Option<Computes<'_>> {
         self.kernel.computes()
     }
@@ -158,7 +158,7 @@ impl Plan {
 impl Deref for Plan {
     type Target = Abi;
 
-    /// What a launch needs of it.
+    /// The data that a launch needs of it.
     fn deref(&self) -> &Abi {
         &self.abi
     }

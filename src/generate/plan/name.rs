@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error};
 /// Letters of a name, at most.
 const LONGEST: usize = 255;
 
-/// A name that lives as long as the process. (Of a reference serde would ask that it lives in what is read.)
+/// A name that lives as long as the process. (For a reference serde would require that it lives in the input.)
 pub(super) type Name = &'static str;
 
 /// A word of letters, digits and underscores.

@@ -8,7 +8,7 @@ use super::name::Name;
 use crate::dtype::DType;
 use crate::view::{Access, ViewLayout, ViewRef};
 
-/// What a kernel was generated for along one mode of a tensor.
+/// The stride along one mode of a tensor that a kernel was generated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ModeStride {
     /// Neighbours are neighbours in memory: stride 1.
@@ -23,7 +23,7 @@ pub enum ModeStride {
 }
 
 impl fmt::Display for ModeStride {
-    /// As in a layout of CuTe's: `1`, `0`, and `?` for what is known at launch only.
+    /// As in CuTe's layouts: `1`, `0`, and `?` for a stride that is known at launch only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             ModeStride::Unit => "1",

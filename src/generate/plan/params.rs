@@ -20,7 +20,7 @@ pub enum ParamType {
     F32,
     /// `double`.
     F64,
-    /// `CUtensorMap`: what the tensor memory accelerator is told of a matrix.
+    /// `CUtensorMap`: the tensor memory accelerator's description of a matrix.
     TensorMap,
 }
 
@@ -73,11 +73,11 @@ pub struct Param {
     pub name: String,
     /// Its type.
     pub ty: ParamType,
-    /// What it holds, with its unit.
+    /// Its meaning, with its unit.
     pub doc: String,
     /// Bytes from the start of the struct.
     pub offset: usize,
-    /// What of a launch it is.
+    /// The input of a launch that it holds.
     pub(crate) given: Given,
 }
 
@@ -98,7 +98,7 @@ pub enum ParamValue {
     TensorMap,
 }
 
-/// Name, type and meaning of a field, and what of a launch it is: all else follows.
+/// Name, type and meaning of a field, and the input of a launch that it holds: everything else follows.
 pub(crate) type Field = (String, ParamType, String, Given);
 
 /// A parameter struct with C layout.
@@ -118,7 +118,7 @@ pub struct PackError {
     pub index: usize,
     /// The value given, if any.
     pub found: Option<Box<ParamValue>>,
-    /// What the struct holds there.
+    /// The type that the struct has there.
     pub required: String,
 }
 
@@ -179,7 +179,8 @@ impl ParamStruct {
         self.align
     }
 
-    /// The bytes of the struct with the given values, padding zeroed, and zeros for what is encoded at launch.
+    /// The bytes of the struct with the given values, padding zeroed, and zeros for tensor maps, which are encoded at
+    /// launch.
     ///
     /// # Errors
     /// Where a value is missing, left over, or of another type than its field.

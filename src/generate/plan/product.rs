@@ -1,9 +1,9 @@
-//! What a kernel computes, as far as its outputs are concerned.
+//! The function of a kernel, as far as its outputs are concerned.
 
 use crate::expr::Checked;
 use crate::plan::{Operand, Shapes};
 
-/// What a kernel computes: by this it is verified, whatever its structure.
+/// The function of a kernel. It is verified by this, whatever its structure.
 #[derive(Clone, Copy, Debug)]
 pub enum Computes<'a> {
     /// The function of the inputs' elements at each coordinate.

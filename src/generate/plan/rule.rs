@@ -12,7 +12,7 @@ use crate::tiling::{MOST_MAP_MODES, MapSwizzle, MapType, TensorMapSpec};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
-/// A line of what is computed.
+/// A line of the computation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Step {
@@ -79,7 +79,7 @@ impl Steps {
     }
 }
 
-/// What a tensor map says, the contiguous mode first.
+/// The contents of a tensor map, the contiguous mode first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MapRule {
@@ -92,7 +92,7 @@ pub(crate) struct MapRule {
     pub(crate) in_workspace: Int,
     /// Address of the first element; in the workspace its offset, in bytes.
     pub(crate) address: Int,
-    /// Extents, in elements, as many as it has modes.
+    /// Extents, in elements, one for each mode.
     pub(crate) dims: Vec<Int>,
     /// Strides of all modes but the first, in bytes.
     pub(crate) strides: Vec<Int>,
@@ -142,7 +142,7 @@ pub(crate) struct GridRule {
     pub(crate) overlaps: Option<Int>,
 }
 
-/// What a launch is refused with where its numbers are too large.
+/// The error for numbers that are too large.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reach {

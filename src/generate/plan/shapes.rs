@@ -116,7 +116,7 @@ impl Shapes {
             .map(Some)
     }
 
-    /// How many operands, from the first on, tell the problem; why all others have to fit, and what helps.
+    /// How many operands, from the first on, determine the problem; why all others have to fit, and the help.
     pub(crate) fn agreement(self) -> (usize, &'static str, &'static str) {
         match self {
             Shapes::Product { .. } => (

@@ -1,4 +1,4 @@
-//! A plan of two entries for tests: what no family of its own has to be planned for.
+//! A plan of two entries for tests, which no family has.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::units::Bytes;
 use crate::view::Access;
 
-/// A kernel of two entries, of which the second adds up what the first left in a workspace, and which may be skipped.
+/// A kernel of two entries. The second adds up partial sums that the first left in a workspace, and may be skipped.
 #[derive(Debug)]
 struct TwoPasses;
 

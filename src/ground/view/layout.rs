@@ -75,8 +75,8 @@ impl ViewLayout {
         extents().try_fold(1_u64, |n, e| n.checked_mul(e?))
     }
 
-    /// Elements from the first to one past the last, `1 + sum((extent-1)*stride)`, and 0 where there is no element; `None`
-    /// where that overflows, an extent is negative, or a stride is.
+    /// Elements from the first to one past the last, `1 + sum((extent-1)*stride)`; 0 without elements. `None` if that
+    /// overflows, or an extent or a stride is negative.
     pub fn span(&self) -> Option<u64> {
         if self.size() == Some(0) {
             return Some(0);
@@ -88,7 +88,7 @@ impl ViewLayout {
         u64::try_from(last.checked_add(1)?).ok()
     }
 
-    /// The same without what is broadcast: modes of stride 0 have one coordinate.
+    /// The same without broadcasts: modes of stride 0 have one coordinate.
     pub fn distinct(&self) -> Self {
         let mut layout = *self;
         for (extent, stride) in layout.shape.iter_mut().zip(&self.stride) {

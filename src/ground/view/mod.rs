@@ -1,4 +1,4 @@
-//! Typed views of tensors in device or host memory: what a launch is given, and what its checks look at.
+//! Typed views of tensors in device or host memory: the arguments of a launch, and the subject of its checks.
 
 mod layout;
 
@@ -48,7 +48,7 @@ pub enum Access {
     Write,
 }
 
-/// A tensor in memory without its Rust type: what the launch checks see.
+/// A tensor in memory without its Rust type, as the launch checks see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewRef {
     /// Element type.

@@ -6,8 +6,8 @@ use cudarc::driver::{CudaContext, CudaStream};
 
 use crate::launch::view::{Fence, FenceMut, Guard, in_order, join, sealed};
 
-/// Memory of another library that is used in the order of one stream: whatever is launched on another one waits for it,
-/// and it waits for what was launched.
+/// Memory of another library that is used in the order of one stream. A launch on another stream waits for it, and it
+/// waits for the launch.
 #[derive(Debug)]
 pub(crate) struct InStream(pub(crate) Arc<CudaStream>);
 

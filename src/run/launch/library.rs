@@ -1,8 +1,8 @@
 //! Libraries of NVIDIA's, looked for before anything is asked of them.
 //!
-//! cudarc opens them when a function is first called, and panics where one is missing; or it is linked to them, where
-//! another crate of the program asks for that (candle does). Looking for them here is right in both cases: the system's
-//! loader gives what is open already.
+//! cudarc opens them when a function is first called, and panics if one is missing. Or it is linked to them, if another
+//! crate of the program asks for that (candle does). Looking for them here is right in both cases: the system's loader
+//! returns libraries that are already open.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 

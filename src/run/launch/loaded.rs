@@ -1,4 +1,4 @@
-//! A module in the driver, with what its entries are launched by.
+//! A module in the driver, with the data to launch its entries.
 
 use std::sync::Arc;
 
@@ -110,12 +110,12 @@ impl Loaded {
         Ok(Self { abi, entries, workspaces, module })
     }
 
-    /// What launches are checked by.
+    /// The ABI that launches are checked by.
     pub fn abi(&self) -> &Abi {
         &self.abi
     }
 
-    /// What the loaded code uses: for each of [`Abi::entries`], in order.
+    /// The resources of the loaded code: for each of [`Abi::entries`], in order.
     pub fn resources(&self) -> impl ExactSizeIterator<Item = Resources> {
         self.entries.iter().map(|entry| entry.resources)
     }
@@ -173,7 +173,7 @@ impl Loaded {
         drop(guards);
         launched?;
         kept().map_err(|error| {
-            // Without its events nobody would wait for the kernel, so it is waited for here.
+            // Without its events nobody would wait for the kernel, so this waits for it.
             match stream.synchronize() {
                 Ok(()) => DriverError::of("cuEventRecord")(error).into(),
                 Err(worse) => DriverError::of("cuStreamSynchronize")(worse).into(),

@@ -1,8 +1,7 @@
 //! Kernels on a GPU: find it, load a fatbin, launch with typed views.
 //!
-//! The CUDA driver is loaded when it is first asked for, so this module compiles, and says what is missing, where there is
-//! none. [`Gpu::find`] is the way in; where a program has a context already, [`Gpu::with_context`] and
-//! [`Gpu::from_raw_context`] are.
+//! The CUDA driver is loaded on first use. So this module compiles without one, and says what is missing. [`Gpu::find`]
+//! is the way in. A program that has a context uses [`Gpu::with_context`] or [`Gpu::from_raw_context`].
 //!
 //! ```
 //! use cutemplate::launch::Gpu;

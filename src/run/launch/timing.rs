@@ -22,8 +22,8 @@ pub struct Protocol {
     pub batch_seconds: f64,
     /// Launches in a batch, at most.
     pub max_batch: u32,
-    /// Seconds without work ahead of each timing: a GPU that heavy work has slowed down to stay within its power recovers its
-    /// clock, and what is timed is a burst.
+    /// Seconds without work ahead of each timing: a GPU that slowed down under heavy work recovers its clock, and the
+    /// timing is a burst.
     pub rest_seconds: f64,
     /// Seconds that each subject of a product's benchmark is looped for after the timings, in turns; 0 for not at all.
     pub sustained_seconds: f64,

@@ -54,7 +54,7 @@ enum Then<'s> {
     Read(&'s CudaEvent),
     /// The event of the last write is recorded again. The launch has waited for the write that it stood for.
     Wrote(&'s CudaEvent),
-    /// The stream of the memory waits for that of the launch.
+    /// The memory's stream waits for the launch's.
     Join,
 }
 
@@ -132,14 +132,14 @@ fn guard<'s>(
     Guard { memory, launch, then }
 }
 
-/// Orders by streams alone: `launch` waits for that of the memory, and is waited for by it.
+/// Orders by streams alone: `launch` waits for the memory's stream, which then waits for `launch`.
 #[cfg(feature = "dlpack")]
 pub(super) fn join<'s>(memory: &Arc<CudaStream>, launch: &'s CudaStream) -> Guard<'s> {
     launch.context().record_err(launch.join(memory));
     Guard { memory: memory.clone(), launch, then: Then::Join }
 }
 
-/// For memory whose own stream is that of the launch.
+/// For memory whose own stream is the launch's.
 #[cfg(feature = "dlpack")]
 pub(super) fn in_order<'s>(memory: &Arc<CudaStream>, launch: &'s CudaStream) -> Guard<'s> {
     Guard { memory: memory.clone(), launch, then: Then::Nothing }

@@ -8,10 +8,10 @@ use cudarc::driver::{CudaContext, result, sys};
 use crate::launch::error::DriverError;
 use crate::units::Bytes;
 
-/// Where a kernel's workspaces come from: a memory pool of its own. An allocation is ordered in its stream, so that launches
-/// on two streams never share one; in a stream that is captured it becomes a node of the graph, which owns it (CUDA Driver
-/// API, "Stream Ordered Memory Allocator"). The pool keeps what was freed for the next launch, however often the device is
-/// waited for in between; the device's default pool would give it back to the system each time.
+/// The source of a kernel's workspaces: a memory pool of its own. An allocation is ordered in its stream, so that
+/// launches on two streams never share one. In a captured stream it becomes a node of the graph, which owns it (CUDA
+/// Driver API, "Stream Ordered Memory Allocator"). The pool keeps freed memory for the next launch, however often the
+/// device is waited for in between. The device's default pool would give it back to the system each time.
 #[derive(Debug)]
 pub(crate) struct Pool {
     context: Arc<CudaContext>,

@@ -46,10 +46,10 @@ pub(crate) struct BenchArgs {
     /// driver tells them. Clocks are read, never set.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
     pub(crate) sustained: f64,
-    /// Time what memory allows beside a product: the driver's memset of D, and a copy of as many bytes as all operands have.
+    /// Time the memory's limits beside a product: the driver's memset of D, and a copy of the bytes of all operands.
     #[arg(long)]
     pub(crate) ceilings: bool,
-    /// Fit what a launch and an epilogue cost, from times at several K with one tile a CTA and with four.
+    /// Fit the cost of a launch and of an epilogue, from times at several K with one tile per CTA and with four.
     #[arg(long, conflicts_with_all = ["problem", "variant", "ladder", "random"])]
     pub(crate) fit: bool,
     /// Random problems, M, N and K from 1 to 20,000, half of them multiples of 8, each by the recipe that is chosen for it.
@@ -90,7 +90,7 @@ pub(crate) struct TuneArgs {
     /// Seconds without work ahead of each timing, in which a GPU that was slowed down to stay within its power recovers.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
     pub(crate) rest: f64,
-    /// What the inputs hold: integers (from -8 to 8), small (integers from -2 to 2) or normal.
+    /// Values of the inputs: integers (from -8 to 8), small (integers from -2 to 2) or normal.
     #[arg(long, default_value = "normal")]
     pub(crate) fill: Fill,
     /// Launch one by one instead of replaying a CUDA graph.

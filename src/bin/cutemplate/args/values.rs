@@ -1,4 +1,4 @@
-//! What arguments say, as values.
+//! The values of arguments.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub(crate) enum On {
     Gpu,
 }
 
-/// What the executor checks.
+/// The checks of the executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
     /// Accesses outside of all memory, misaligned ones, and deadlocks: the fastest.
@@ -51,7 +51,8 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A problem size: as many extents as the kernel's tensors have modes, `ROWSxCOLS`, and `MxNxK` for a product of matrices.
+/// A problem size: one extent for each mode of the kernel's tensors, `ROWSxCOLS`, and `MxNxK` for a product of
+/// matrices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem(pub(crate) Vec<i64>);
 
@@ -100,7 +101,7 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| "seconds, 0 to 3600, such as 0.5".to_owned())
 }
 
-/// A file whose name says what it will hold.
+/// A file whose name gives its format.
 pub(super) fn svg_file(name: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(name);
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg")) {

@@ -1,4 +1,4 @@
-//! What the warps of a block do to a tensor.
+//! The accesses of a block's warps to a tensor.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -53,7 +53,7 @@ pub struct WarpAccess {
     asked: Requests,
 }
 
-/// What the warps ask for, step by step.
+/// The requests of the warps, step by step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)] // A tensor has a handful of them.
 enum Requests {
@@ -81,8 +81,8 @@ impl WarpAccess {
         Self { what: what.to_owned(), op, bytes, asked: Requests::Each(touches) }
     }
 
-    /// A copy (`cp.async`), which reads at `source(thread, step)`: bytes from an address that is a multiple of 128 bytes.
-    /// What a copy of 16 bytes costs depends on where in lines of 128 bytes it reads.
+    /// A copy (`cp.async`), which reads at `source(thread, step)`: bytes from an address that is a multiple of 128
+    /// bytes. The cost of a copy of 16 bytes depends on where in lines of 128 bytes it reads.
     pub fn copy(
         what: &str,
         bytes: Bytes,
@@ -152,12 +152,12 @@ impl WarpAccess {
         })
     }
 
-    /// What it is: `store of the copy`.
+    /// Its name: `store of the copy`.
     pub fn what(&self) -> &str {
         &self.what
     }
 
-    /// What it does.
+    /// Its operation.
     pub fn op(&self) -> SharedOp {
         self.op
     }
@@ -192,7 +192,7 @@ impl WarpAccess {
     }
 }
 
-/// What the warps do in each step, where that is another thing than what was done before.
+/// The requests of the warps in each step, if they differ from earlier ones.
 pub(super) fn gather(
     threads: i64,
     steps: i64,

@@ -15,7 +15,7 @@ pub struct Conflict {
     pub warp: u32,
     /// Its step in the access.
     pub step: i64,
-    /// What it asks for.
+    /// Its request.
     pub request: Request,
     /// The bank with the most different words; `None` where not the banks are the reason, but the lines of a copy.
     pub bank: Option<u32>,

@@ -12,7 +12,7 @@ use crate::layout::Layout;
 /// (4,8):(8,1), first 0..4, second 0,1:   3 + 1 carries.
 /// ```
 pub(crate) fn apart(layout: &Layout, first: &[i64], second: &[i64]) -> Option<[Vec<i64>; 2]> {
-    // Every value, and what a digit adds to it, is below the cosize.
+    // Every value, and a digit's addition to it, is below the cosize.
     layout.require_ints("apart").and_then(|()| layout.cosize()).ok()?;
     let mut sides = [Side::new(first)?, Side::new(second)?];
     for (extent, stride) in layout.pairs() {
@@ -37,7 +37,7 @@ impl Side {
         natural.then(|| Self { rest: indices.to_vec(), values: vec![0; indices.len()] })
     }
 
-    /// Takes off the lowest digit, and says what the largest one is.
+    /// Takes off the lowest digit, and returns the largest value of one.
     fn digit(&mut self, extent: i64, stride: i64) -> i64 {
         if extent.count_ones() == 1 {
             let bits = extent.trailing_zeros();

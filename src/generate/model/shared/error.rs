@@ -11,9 +11,9 @@ use crate::units::{Bytes, Elements};
 pub struct SharedError {
     /// Which check failed.
     pub code: Code,
-    /// What is there.
+    /// The actual value.
     pub found: String,
-    /// What has to be there.
+    /// The required value.
     pub required: String,
     /// Why it has to.
     pub because: String,

@@ -21,7 +21,7 @@ pub(crate) use sums::{Source, Sums};
 use crate::layout::{Layout, Swizzle};
 use crate::units::{Bytes, Elements};
 
-/// A tensor in shared memory, with what the threads of a block do to it.
+/// A tensor in shared memory, with the accesses of a block's threads.
 ///
 /// ```
 /// use cutemplate::model::{SharedOp, SharedTensor, WarpAccess};
@@ -126,7 +126,7 @@ impl SharedTensor {
         self.swizzle
     }
 
-    /// What is done to it.
+    /// Its accesses.
     pub fn accesses(&self) -> &[WarpAccess] {
         &self.accesses
     }

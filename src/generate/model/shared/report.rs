@@ -1,4 +1,4 @@
-//! What an analysis finds.
+//! The results of an analysis.
 
 use core::fmt;
 use std::borrow::Cow;
@@ -13,9 +13,9 @@ use crate::units::Bytes;
 /// One access: its requests and the passes over the banks that they take, over all warps and steps of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessReport {
-    /// What it is: `load of the compute`.
+    /// Its name: `load of the compute`.
     pub what: String,
-    /// What it does.
+    /// Its operation.
     pub op: SharedOp,
     /// Bytes that each thread moves with one instruction.
     pub bytes: Bytes,
@@ -94,7 +94,7 @@ impl fmt::Display for SharedAnalysis {
 }
 
 impl SharedTensor {
-    /// What its accesses cost.
+    /// The cost of its accesses.
     ///
     /// # Errors
     /// An access of an unknown width, to an element that does not exist, or to an address that is not a multiple of the

@@ -10,7 +10,7 @@ use crate::layout::{IntTuple, Layout, Swizzle};
 use crate::model::banks::{PASS, WARP, count};
 use crate::units::{Bytes, Elements};
 
-/// A layout for a tensor in shared memory, with what it costs.
+/// A layout for a tensor in shared memory, with its cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// The layout, before the swizzle.
@@ -56,7 +56,7 @@ struct Best {
 }
 
 impl Best {
-    /// What a later proposal has to stay below.
+    /// The bound that a later proposal must stay below.
     fn limit(&self) -> u64 {
         if self.found.len() < self.keep { u64::MAX } else { self.found.last().map_or(0, |worst| worst.extra) }
     }

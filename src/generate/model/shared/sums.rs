@@ -1,4 +1,5 @@
-//! Accesses whose threads and steps each add to the number of an element: one request stands for all that take as many passes as it does.
+//! Accesses whose threads and steps each add to the number of an element: one request stands for all with equally many
+//! passes.
 
 use std::borrow::Cow;
 

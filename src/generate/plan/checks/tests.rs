@@ -1,4 +1,5 @@
-//! Each check, fed with what it is there to catch: recipes cannot reach all of these, because an earlier check does.
+//! Feeds each check with the mistake that it catches: recipes cannot reach all of these, because an earlier check fails
+//! first.
 
 use super::*;
 

@@ -19,7 +19,7 @@ use crate::view::ViewRef;
 pub(super) enum Library {
     /// Its f32 is not rounded to tf32, and it chooses by itself.
     Cublas(Cublas),
-    /// It says what it could choose, and times f32 rounded to tf32 where the kernels round it.
+    /// It reports its choices, and times f32 rounded to tf32 if the kernels round it.
     Lt(CublasLt),
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Timer<'a> {
 }
 
 impl Timer<'_> {
-    /// Launches as what is timed at a time.
+    /// Its launches, as a subject of the timing.
     pub(super) fn subject<'s>(
         &self,
         name: &'static str,
@@ -84,9 +84,9 @@ pub(super) struct Baseline<'a> {
     /// For each set, where the library wants more than the operands' addresses.
     sets: Vec<Matmul>,
     algorithms: Vec<Algorithm>,
-    /// What it computes.
+    /// The function that it computes.
     pub(super) computes: String,
-    /// What a closure that may only fail as a launch does cannot say.
+    /// An error of a closure that can only fail as a launch does.
     failed: RefCell<Option<BenchError>>,
 }
 

@@ -37,7 +37,7 @@ impl Scale {
 pub(super) struct Epilogue {
     pub(super) activation: Activation,
     pub(super) alpha: Scale,
-    /// The operand C, by number from 0, and what it is multiplied by.
+    /// The operand C, by number from 0, and its factor.
     pub(super) c: Option<(usize, Scale)>,
     /// The operand that is one vector for all columns.
     pub(super) bias: Option<usize>,
@@ -77,7 +77,7 @@ impl Epilogue {
         found.place(plan, &others)
     }
 
-    /// The same with what is added to A @ B as C and bias.
+    /// The same with the tensors that are added to A @ B as C and bias.
     fn place(mut self, plan: &Plan, others: &[(usize, Scale)]) -> Result<Self, &'static str> {
         let operands = plan.operands();
         let Some(d) = operands.last() else { return Err("it is not a product") };

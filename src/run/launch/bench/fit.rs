@@ -1,4 +1,4 @@
-//! What a launch and an epilogue cost, from times at several K and several tiles a CTA.
+//! The cost of a launch and of an epilogue, from times at several K and several tiles per CTA.
 
 /// A problem whose CTAs all compute the same number of tiles, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]

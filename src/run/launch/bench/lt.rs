@@ -15,7 +15,7 @@ use crate::launch::library;
 use crate::plan::Arithmetic;
 use crate::view::ViewRef;
 
-/// What an algorithm may use, in bytes.
+/// The workspace of an algorithm, in bytes.
 const WORKSPACE: usize = 64 << 20;
 
 /// Algorithms that the heuristics are asked for.
@@ -31,10 +31,10 @@ fn failed(error: result::CublasError) -> BenchError {
 /// A handle, with a workspace on the device of a stream.
 pub(super) struct CublasLt {
     handle: sys::cublasLtHandle_t,
-    /// How what is timed multiplies.
+    /// The arithmetic of the timed products.
     pub(super) compute: sys::cublasComputeType_t,
     workspace: u64,
-    // What lies at that address.
+    // The memory at that address.
     _workspace: CudaSlice<u8>,
     stream: Arc<CudaStream>,
 }
@@ -80,7 +80,7 @@ impl CublasLt {
         }))
     }
 
-    /// What the heuristics propose for a product, the best first by their own judgement, on the operands of all `sets`.
+    /// The heuristics' proposals for a product, the best first by their own judgement, on the operands of all `sets`.
     pub(super) fn algorithms(&self, matmul: &Matmul, sets: &[&Matmul]) -> Result<Vec<Algorithm>, BenchError> {
         use sys::cublasLtMatmulPreferenceAttributes_t as Attribute;
         let preference = Preference(result::create_matmul_pref().map_err(failed)?);

@@ -43,7 +43,7 @@ pub(super) struct Product {
     pub(super) x: Stored,
     pub(super) y: Stored,
     pub(super) d: Stored,
-    /// Rows and columns of what is computed, the extent that is summed, and batches.
+    /// Rows and columns of the product, the extent that is summed, and batches.
     pub(super) extents: [i64; 4],
 }
 

@@ -7,7 +7,7 @@ use nvml_wrapper::error::NvmlError;
 
 use crate::launch::gpu::Gpu;
 
-/// What the driver tells at one time.
+/// The driver's readings at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
     /// Clock of the multiprocessors, in MHz.
@@ -37,7 +37,7 @@ impl Meter {
         Ok(meter)
     }
 
-    /// Clock and energy now; what the device does not tell is left out.
+    /// Clock and energy now, without values that the device does not report.
     pub(super) fn read(&self) -> Reading {
         let Ok(device) = self.nvml.device_by_pci_bus_id(&*self.address) else { return Reading::default() };
         Reading { sm_mhz: device.clock_info(Clock::SM).ok(), millijoules: device.total_energy_consumption().ok() }

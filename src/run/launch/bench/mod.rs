@@ -1,4 +1,4 @@
-//! The rate of a memory-bound kernel against a device-to-device copy of as many bytes, in the same run.
+//! The rate of a memory-bound kernel against a device-to-device copy of equally many bytes, in the same run.
 
 mod baseline;
 mod cublas;
@@ -49,7 +49,7 @@ impl core::fmt::Debug for BenchError {
     }
 }
 
-/// Why there are no numbers.
+/// The reason why there are no numbers.
 #[derive(thiserror::Error)]
 pub enum BenchError {
     /// The inputs cannot be made.
@@ -81,7 +81,7 @@ pub enum BenchError {
     Memory {
         /// Free device memory.
         found: Bytes,
-        /// What the benchmark allocates.
+        /// The benchmark's allocations.
         required: Bytes,
     },
 }
@@ -124,7 +124,7 @@ pub struct BenchReport {
     pub device: String,
     /// Shape and strides of each operand.
     pub operands: Vec<String>,
-    /// What the inputs hold.
+    /// The values of the inputs.
     pub inputs: String,
     /// Bytes that the kernel must read and write: each element of each operand once, broadcast ones too.
     pub bytes: u64,
@@ -134,7 +134,7 @@ pub struct BenchReport {
     pub quartiles: [f64; 2],
     /// `bytes / seconds`, in 10^12 bytes per second.
     pub tb_per_s: f64,
-    /// Median time of a copy that reads `bytes / 2` and writes as many, in seconds.
+    /// Median time of a copy that reads `bytes / 2` and writes as much, in seconds.
     pub copy_seconds: f64,
     /// Its rate, bytes read and written, in 10^12 bytes per second.
     pub copy_tb_per_s: f64,
@@ -193,7 +193,8 @@ fn rotation(bytes: u64, l2: Bytes, warm: bool) -> (u64, L2State) {
     if wanted <= MAX_SETS { (wanted, L2State::Cold) } else { (MAX_SETS, L2State::Warm) }
 }
 
-/// Times a kernel on operands with the given layouts, in operand order, with a copy of as many bytes between its runs.
+/// Times a kernel on operands with the given layouts, in operand order, with a copy of equally many bytes between its
+/// runs.
 ///
 /// # Errors
 /// Where memory is short or the kernel refuses the operands.

@@ -189,7 +189,7 @@ struct Memory<'a> {
     written: u64,
     /// Source, target and bytes of each copy.
     copies: Vec<(u64, u64, usize)>,
-    // What lies at those addresses.
+    // The memory at those addresses.
     _copies: Vec<(CudaSlice<u8>, CudaSlice<u8>)>,
 }
 

@@ -30,7 +30,7 @@ named! {
 pub fn random_problems(count: u32, seed: u64, spread: Spread) -> Vec<[i64; 3]> {
     let random = SplitMix64(seed);
     let extent = |problem: u32, mode: u64| {
-        // 53 bits, as many as an f64 has.
+        // 53 bits, the precision of an f64.
         let uniform = (random.at(u64::from(problem) * 3 + mode) >> 11) as f64 / (1_u64 << 53) as f64;
         // From 1 to below 20,001, whose whole part is each extent.
         let extent = match spread {
@@ -92,7 +92,7 @@ mod tests {
         let problems = random_problems(2000, 7, Spread::Log);
         assert_eq!(problems, random_problems(2000, 7, Spread::Log));
         assert_ne!(problems[..10], random_problems(10, 8, Spread::Log)[..]);
-        // A uniform logarithm: log(20001) / log(2) = 14.3 octaves, as many in each.
+        // A uniform logarithm: log(20001) / log(2) = 14.3 octaves, equally many problems in each.
         let odd: Vec<i64> = problems.iter().skip(1).step_by(2).flatten().copied().collect();
         for octave in 4..14 {
             let found = odd.iter().filter(|extent| extent.ilog2() == octave).count() as f64;

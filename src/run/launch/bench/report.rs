@@ -37,19 +37,19 @@ pub struct Rejected {
     pub why: String,
 }
 
-/// What the kernels are compared with.
+/// The baseline of the kernels.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BaselineRow {
     /// The library and, where it says it, its version.
     pub library: String,
-    /// What it computes: the kernels' own epilogue, or A @ B and why no more.
+    /// Its function: the kernels' own epilogue, or A @ B and the reason.
     pub computes: String,
     /// The fastest of the algorithms that the library's heuristics propose, from 0, in their order; 0 if the library
     /// chooses by itself.
     pub algorithm: usize,
     /// The number of algorithms that were timed for that.
     pub tried: usize,
-    /// The time of the heuristics' first choice, divided by that of the fastest.
+    /// The time of the heuristics' first choice, divided by the fastest.
     pub first_over_fastest: f64,
     /// Median time of one call, in seconds.
     pub seconds: f64,
@@ -66,7 +66,7 @@ pub struct Ceilings {
     pub fill_seconds: f64,
     /// Its rate, in 10^12 bytes written a second.
     pub fill_tb_per_s: f64,
-    /// Median time of a copy that reads half as many bytes as the operands have in all and writes as many, in seconds.
+    /// Median time of a copy that reads half as many bytes as all operands have and writes as many, in seconds.
     pub copy_seconds: f64,
     /// Its rate, bytes read and written, in 10^12 a second.
     pub copy_tb_per_s: f64,
@@ -81,7 +81,7 @@ pub struct ProductReport {
     pub problem: [i64; 4],
     /// Shape and strides of each operand.
     pub operands: Vec<String>,
-    /// What the inputs hold.
+    /// The values of the inputs.
     pub inputs: String,
     /// The library's product on the same operands, with sums of f32 and without tf32.
     pub baseline: BaselineRow,

@@ -1,4 +1,4 @@
-//! What the driver is told about kernels of several entries. The driver is a stand-in in a child process, as in
+//! The calls to the driver for kernels of several entries. The driver is a stand-in in a child process, as in
 //! `tests/gpu/launch.rs`.
 
 use super::*;
@@ -84,7 +84,7 @@ fn entries_are_launched_in_order_around_a_workspace_of_the_stream() {
     );
     assert!(bytes.starts_with("00100000000000000020000000000000") && bytes.len() == 80, "{bytes}");
     assert_ne!(&bytes[64..], "0000000000000000", "the address of the workspace");
-    // The pool goes with the kernel.
+    // The pool is destroyed with the kernel.
     assert!(end.contains(&"destroy pool") && end.contains(&"unload"), "{end:?}");
 }
 

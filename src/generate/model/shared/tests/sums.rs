@@ -1,4 +1,4 @@
-//! One request that stands for its kind is what all of them are: accesses that are sums, against the same asked for one by one.
+//! One request stands for its kind: accesses that are sums, against the same requests one by one.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
@@ -103,7 +103,7 @@ proptest! {
     }
 }
 
-/// That many requests are of one kind is what the counting gains by.
+/// The counting is faster because that many requests are of one kind.
 #[test]
 fn one_request_stands_for_a_tile() {
     let sums =
