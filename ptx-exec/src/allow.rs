@@ -4,8 +4,9 @@ use core::fmt;
 
 use crate::{Finding, FindingKind, Site};
 
-/// Which findings a launch allows: those that fit all that it names. They are kept in [`Report::allowed`](crate::Report), and
-/// fail nothing. A launch that stops before its end allows nothing, since the rest of it was not looked at.
+/// A rule that allows findings of a launch. A finding must match every condition of the rule. Allowed findings go to
+/// [`Report::allowed`](crate::Report) and do not fail the launch. A launch that stops early allows no findings, since its rest is
+/// unchecked.
 ///
 /// ```
 /// use ptx_exec::FindingKind;
@@ -30,17 +31,17 @@ impl Allow {
         Allow { source: Some((file.into(), line)), ..Allow::default() }
     }
 
-    /// Findings at a line of the PTX; of a race, either access may stand there.
+    /// Findings at a line of the PTX. The line may be that of either access of a race.
     pub fn ptx_line(line: u32) -> Allow {
         Allow { ptx_line: Some(line), ..Allow::default() }
     }
 
-    /// Findings of the entries whose name has this part.
+    /// Findings of entries whose name contains this text.
     pub fn entry(part: impl Into<String>) -> Allow {
         Allow { entry: Some(part.into()), ..Allow::default() }
     }
 
-    /// Only those that `other` allows, too.
+    /// Adds the conditions of `other`.
     #[must_use]
     pub(super) fn and(self, other: Allow) -> Allow {
         Allow {
@@ -59,14 +60,14 @@ impl Allow {
         self
     }
 
-    /// Why they are allowed, for who reads the report.
+    /// The reason, for readers of the report.
     #[must_use]
     pub fn because(mut self, why: impl Into<String>) -> Allow {
         self.because = why.into();
         self
     }
 
-    /// Whether it is one of these findings, by its first place.
+    /// Whether the rule matches a finding, by its first place.
     pub fn allows(&self, finding: &Finding) -> bool {
         let other = finding.other.as_ref().and_then(|other| other.site.clone());
         let sites: Vec<Site> = finding.site.clone().into_iter().chain(other).collect();
@@ -78,7 +79,7 @@ impl Allow {
             && self.entry.as_ref().is_none_or(|part| finding.entry.as_ref().is_some_and(|name| name.contains(part)))
     }
 
-    /// Whether one of the two accesses of a finding stands where it is allowed.
+    /// Whether the rule matches the place of one of the two accesses.
     pub(super) fn allows_place(&self, sites: &[Site]) -> bool {
         self.ptx_line.is_none_or(|line| sites.iter().any(|site| site.ptx_line == line))
             && self.source.as_ref().is_none_or(|(file, line)| {
@@ -88,7 +89,7 @@ impl Allow {
     }
 }
 
-/// Whether a path is `file`, or ends in it at a whole part.
+/// Whether a path is `file`, or ends in `/file`.
 fn is_same_file(path: &str, file: &str) -> bool {
     path.strip_suffix(file)
         .is_some_and(|before| !file.is_empty() && (before.is_empty() || before.ends_with(['/', '\\'])))

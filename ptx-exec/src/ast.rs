@@ -31,7 +31,7 @@ pub(crate) struct Loc {
 pub(super) enum Value<'a> {
     Int(i128),
     Float(u64),
-    /// The address of a name, plus an offset; of it the byte that a mask such as `0xff00` names, or all of it.
+    /// The address of a name, plus an offset. A mask such as `0xff00` selects one byte of the sum.
     Address(&'a str, i64, Option<u32>),
 }
 

@@ -10,7 +10,7 @@ use super::types::{Space, Ty};
 /// The largest variable; more does not fit on a GPU.
 const MAX_VARIABLE: u64 = 1 << 38;
 
-/// What a variable's declaration begins with.
+/// The start of a variable's declaration.
 struct Head {
     space: Option<Space>,
     align: Option<u64>,

@@ -20,14 +20,14 @@ fn counts(c: &Count) -> Counts {
     }
 }
 
-/// Steps of one instruction: it is executed once, however many there are.
+/// Steps of one PTX instruction, which count as one execution.
 fn take_part(sum: &mut Counts, step: &Counts) {
     let (executions, lanes) = (sum.executions.max(step.executions), sum.lanes.max(step.lanes));
     sum.join(step);
     (sum.executions, sum.lanes) = (executions, lanes);
 }
 
-/// What the instructions of an entry did.
+/// The profile of an entry's instructions.
 pub(super) fn profile(code: &Code, all_counts: &[Count], stages: Vec<Stages>) -> Profile {
     let mut all: BTreeMap<(u32, u32), Profiled> = BTreeMap::new();
     let mut pc = 0;
@@ -40,7 +40,7 @@ pub(super) fn profile(code: &Code, all_counts: &[Count], stages: Vec<Stages>) ->
             pc += 1;
         }
         if sum.executions > 0 {
-            // A function that is called at several places stands in each of them.
+            // A function is inlined at each of its calls.
             let known = all.entry((position.line, position.column));
             let site = || Profiled { site: site(code, first as u32), counts: Counts::default() };
             known.or_insert_with(site).counts.join(&sum);

@@ -8,15 +8,15 @@ use core::fmt;
 pub enum ErrorKind {
     /// The text is not PTX.
     Syntax,
-    /// A name that is declared nowhere, or twice, or as something else.
+    /// An undeclared name, or one declared twice or as another kind.
     Name,
-    /// PTX that this executor does not run: the text names the instruction.
+    /// PTX that this executor does not support; the message names the instruction.
     Unsupported,
-    /// A launch that no GPU could be given, or whose arguments do not fit the entry.
+    /// A launch that no GPU accepts, or arguments that do not fit the entry.
     Launch,
-    /// A file that could not be read or written.
+    /// A file that cannot be read or written.
     File,
-    /// A mistake of this crate's own. The text may be right.
+    /// A bug of this crate. The text may be correct.
     Defect,
 }
 
@@ -52,19 +52,19 @@ impl fmt::Display for Position {
 /// A refusal of a PTX text, of a launch file or of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What kind of refusal.
+    /// The kind of refusal.
     pub kind: ErrorKind,
-    /// The entry that is refused; `None` for what is not one entry's.
+    /// The refused entry; `None` if the error is not about one entry.
     pub entry: Option<Box<str>>,
-    /// Where in the PTX text; `None` for what is not in it.
+    /// The position in the PTX text; `None` if the error is not in the text.
     pub position: Option<Position>,
-    /// What is wrong.
+    /// The mistake, in one line.
     pub what: String,
-    /// What was found.
+    /// The value that was found.
     pub found: String,
-    /// What is required.
+    /// The requirement.
     pub required: String,
-    /// What helps.
+    /// The remedy.
     pub help: Box<str>,
 }
 
@@ -81,7 +81,7 @@ impl Error {
         }
     }
 
-    /// A file, or what stands for one, that cannot be read.
+    /// A file that cannot be read.
     pub fn file(what: impl Into<String>, found: impl Into<String>) -> Error {
         Error::new(ErrorKind::File, what).found(found)
     }

@@ -75,29 +75,28 @@ pub struct Buffer<'a> {
     pub name: String,
     /// Its contents.
     pub data: Data<'a>,
-    /// Alignment in bytes where memory is placed exactly: a power of two of at most 2^20.
+    /// Alignment in bytes for [`Placement::Exact`]: a power of two of at most 2^20.
     pub align: u64,
-    /// Where its first byte lies, modulo `align`: less than that.
+    /// Address of its first byte, modulo `align`.
     pub offset: u64,
-    /// Whether its contents count as written.
+    /// Whether its contents count as initialised.
     pub written: bool,
-    /// The tensors in it, which may overlap; where there are none, all of its bytes count.
+    /// The tensors in it, which may overlap. Without tensors, every byte is an element.
     pub tensors: Vec<Tensor>,
 }
 
 impl<'a> Buffer<'a> {
-    /// A buffer whose bytes all count.
+    /// A buffer without tensors: every byte is an element.
     pub fn new(name: impl Into<String>, data: Data<'a>) -> Buffer<'a> {
         let written = !matches!(data, Data::Scratch(_));
         Buffer { name: name.into(), data, align: 16, offset: 0, written, tensors: Vec::new() }
     }
 }
 
-/// Warp instructions that a launch may take where nothing else is said: seconds, or a minute with all modes. A loop that polls memory
-/// for what never comes ends here.
+/// Default limit of warp instructions for a launch: some seconds, or a minute in all modes. It ends endless polling loops.
 pub const STEP_BUDGET: u64 = 1_000_000_000;
 
-/// A launch of an entry; [`Module::launch`] begins one.
+/// A launch of an entry, made by [`Module::launch`].
 #[derive(Debug)]
 pub struct Launch<'a> {
     pub(super) module: &'a Module,
@@ -127,21 +126,21 @@ pub struct Launch<'a> {
 }
 
 impl<'a> Launch<'a> {
-    /// Blocks in the grid; modes that are left out are 1.
+    /// Blocks of the grid in x, y, z; missing ones are 1.
     #[must_use]
     pub fn grid(mut self, blocks: &[u32]) -> Self {
         self.grid = triple(blocks);
         self
     }
 
-    /// Threads in a block; modes that are left out are 1.
+    /// Threads of a block in x, y, z; missing ones are 1.
     #[must_use]
     pub fn block(mut self, threads: &[u32]) -> Self {
         self.block = triple(threads);
         self
     }
 
-    /// Blocks in a cluster, where the entry does not say it.
+    /// Blocks of a cluster, if the entry does not declare them.
     #[must_use]
     pub fn cluster(mut self, blocks: &[u32]) -> Self {
         self.cluster = Some(triple(blocks));
@@ -177,50 +176,50 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// Where memory is placed.
+    /// Sets where memory is placed.
     #[must_use]
     pub fn placement(mut self, placement: Placement) -> Self {
         self.placement = placement;
         self
     }
 
-    /// How sums of `mma` are made.
+    /// Sets how `mma` adds floating-point products.
     #[must_use]
     pub fn tensor_cores(mut self, tensor_cores: TensorCores) -> Self {
         self.tensor_cores = tensor_cores;
         self
     }
 
-    /// Decides the order of warps and blocks; the same seed gives the same result.
+    /// Sets the seed, which decides the order of warps and blocks. The same seed gives the same result.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Warp instructions that the launch may take [10^9, [`STEP_BUDGET`]].
+    /// Limit of warp instructions [10^9, [`STEP_BUDGET`]].
     #[must_use]
     pub fn step_budget(mut self, instructions: u64) -> Self {
         self.budget = instructions;
         self
     }
 
-    /// Threads of the host that run blocks [all cores]. Blocks that may see each other's writes, by atomics or fences, run on
-    /// one, in turns.
+    /// Host threads that run blocks [all cores]. If blocks may see each other's writes, through atomics or fences, one thread runs them
+    /// in turns.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self
     }
 
-    /// Whether the report says by what conflicting accesses were ordered; they are looked at in mode `races`.
+    /// Whether the report has the happens-before paths between conflicting accesses; requires mode `races`.
     #[must_use]
     pub fn paths(mut self, yes: bool) -> Self {
         self.paths = yes;
         self
     }
 
-    /// Whether the report counts what each instruction did.
+    /// Whether the report has a profile.
     #[must_use]
     pub fn profile(mut self, yes: bool) -> Self {
         self.profile = yes;
@@ -266,22 +265,22 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// A buffer that pointers inside of parameters point into: see [`Launch::pointer`].
+    /// A buffer for pointers inside parameters: see [`Launch::pointer`].
     #[must_use]
     pub fn buffer(mut self, buffer: Buffer<'a>) -> Self {
         self.buffers.push(buffer);
         self
     }
 
-    /// Puts the address of a byte of buffer `index`, in the order in which they were given, at `offset` of the parameters.
+    /// Stores the address of a byte of buffer `index` at `offset` of the parameters. Buffers count in the order of their calls.
     #[must_use]
     pub fn pointer(mut self, offset: usize, index: usize, byte: u64) -> Self {
         self.pointers.push((offset, index, byte));
         self
     }
 
-    /// What a `__device__` or `__constant__` variable of the module holds before the launch, by its name in the PTX: as many bytes as it
-    /// has. With [`Data::Write`] it is copied back afterwards, whatever its state space is.
+    /// Sets a `__device__` or `__constant__` variable of the module before the launch, by its name in the PTX. The data must have the
+    /// variable's size. With [`Data::Write`] it is copied back afterwards, in any state space.
     #[must_use]
     pub fn variable(mut self, name: impl Into<String>, data: Data<'a>) -> Self {
         self.variables.push((name.into(), data));
@@ -295,22 +294,22 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// What the tensor map at `offset` of the parameters says: its first element is a byte of buffer `index`. The driver's 128 bytes
-    /// are opaque: here they are others, which a kernel may copy and change by `tensormap.replace`.
+    /// Puts a tensor map at `offset` of the parameters; its tensor begins at a byte of buffer `index`. The driver's 128 bytes are opaque,
+    /// so this executor has an encoding of its own. A kernel may copy it and change it by `tensormap.replace`.
     #[must_use]
     pub fn tensor_map(mut self, offset: usize, index: usize, byte: u64, spec: TensorMap) -> Self {
         self.maps.push(LaunchMap { place: MapPlace::Param(offset), buffer: index, byte, spec });
         self
     }
 
-    /// The same of a map that lies in memory: at byte `at` of buffer `holder`, a multiple of 64.
+    /// The same for a map in memory, at byte `at` of buffer `holder`, a multiple of 64.
     #[must_use]
     pub fn tensor_map_in(mut self, holder: usize, at: u64, index: usize, byte: u64, spec: TensorMap) -> Self {
         self.maps.push(LaunchMap { place: MapPlace::Buffer(holder, at), buffer: index, byte, spec });
         self
     }
 
-    /// The next parameter: a tensor map of a buffer that [`Launch::buffer`] or an argument gave, by its number.
+    /// The next parameter: a tensor map of a buffer from [`Launch::buffer`] or an argument, by number.
     #[must_use]
     pub fn arg_tensor_map(mut self, index: usize, byte: u64, spec: TensorMap) -> Self {
         match self.param(128) {
@@ -348,8 +347,7 @@ impl<'a> Launch<'a> {
     /// Runs it.
     ///
     /// # Errors
-    /// The launch is none that a GPU could be given, or the entry uses what this executor does not run. What the kernel does wrong is
-    /// in the report.
+    /// The launch is invalid on every GPU, or the entry is unsupported. Faults of the kernel are in the report.
     pub fn run(mut self) -> Result<Report, Error> {
         if let Some(e) = self.failed.take() {
             return Err(e);
@@ -367,7 +365,7 @@ impl<'a> Launch<'a> {
         let Shared { places: shared, offsets, reserved, bytes: one_block } = self.shared(code)?;
         let cluster = self.cluster_of(code)?;
         let ranks = cluster.iter().product::<u32>();
-        // Matrix descriptors have 18 bits of an address: where blocks have peers, theirs differ in the bits above.
+        // Matrix descriptors have 18 address bits, so the blocks of a cluster differ in the bits above.
         let shared_stride = if ranks == 1 { one_block } else { one_block.next_multiple_of(SHARED_STRIDE) };
         let shared = (0..ranks).flat_map(|rank| {
             shared.iter().map(move |v| SharedPlace {

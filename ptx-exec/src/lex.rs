@@ -7,7 +7,7 @@ use super::error::{Error, Position};
 pub(super) enum Token<'a> {
     /// An identifier: `%r1`, `add`, `$L__BB0_1`, `_`.
     Word(&'a str),
-    /// A dot and what follows it, without the dot: `.f32`, `.L2::128B`, `.loc`.
+    /// A modifier or directive without its dot: `.f32`, `.L2::128B`, `.loc`.
     Dot(&'a str),
     /// An integer; negative numbers are a minus sign and a number.
     Int(u64),
@@ -192,7 +192,7 @@ impl<'a> Lexer<'a> {
         Ok(Token::Str(text))
     }
 
-    /// Debug information, which nothing here reads: most of the text where lines are on.
+    /// Skips debug information, which is most of a text with line tables.
     fn section(&mut self, at: Position) -> Result<(), Error> {
         while self.at < self.bytes.len() {
             match self.bytes[self.at] {

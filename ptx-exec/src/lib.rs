@@ -94,13 +94,13 @@ pub struct Param {
     pub name: String,
     /// The type of its elements.
     pub ty: Ty,
-    /// Bytes in all, and where they begin.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Bytes before it.
+    /// Offset of its first byte.
     pub offset: u64,
     /// Whether it is an array of bytes, as structs are.
     pub is_array: bool,
-    /// What it points to, where that is declared: state space and alignment in bytes.
+    /// The declared state space and alignment in bytes of a pointer's target.
     pub pointee: Option<(Space, u64)>,
 }
 
@@ -111,17 +111,17 @@ pub struct Entry {
     pub name: String,
     /// Its parameters.
     pub params: Vec<Param>,
-    /// The block that it has to be launched with.
+    /// The required block size.
     pub reqntid: Option<[u32; 3]>,
     /// The largest block.
     pub maxntid: Option<[u32; 3]>,
-    /// The cluster that it has to be launched with.
+    /// The required cluster size.
     pub cluster: Option<[u32; 3]>,
     /// Static shared memory, in bytes.
     pub shared: u64,
     /// Local memory of a thread, in bytes.
     pub local: u64,
-    /// Instructions, with those of the functions that it calls.
+    /// Number of instructions, including called functions.
     pub instructions: usize,
     /// Whether it has dynamic shared memory.
     pub has_dynamic_smem: bool,
@@ -144,11 +144,10 @@ pub struct Module {
 }
 
 impl Module {
-    /// Reads a text. An entry that uses what the executor does not run is refused when it is launched, and listed in
-    /// [`Module::entries`] with the reason.
+    /// Reads a text. An unsupported entry is refused at its launch, and listed in [`Module::entries`] with the reason.
     ///
     /// # Errors
-    /// The text is not PTX; line and column say where.
+    /// The text is not PTX; the error has line and column.
     pub fn parse(text: impl Into<String>) -> Result<Module, Error> {
         let text = text.into();
         let module = parse::parse(&text)?;
@@ -173,7 +172,7 @@ impl Module {
         &self.target
     }
 
-    /// Its entries, or why they cannot be run.
+    /// Its entries, or the reasons why they are unsupported.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry, (&str, &Error)>> {
         self.entries.iter().map(|entry| match &entry.code {
             Ok(code) => Ok(describe(code)),
@@ -181,16 +180,16 @@ impl Module {
         })
     }
 
-    /// The parameters of the entry with this name, also where it cannot be run; `None` where the text has no such entry.
+    /// The parameters of the entry with this name, even if it is unsupported; `None` if the text has no such entry.
     pub fn params(&self, entry: &str) -> Option<Vec<Param>> {
         let listed = self.entries.iter().find(|listed| listed.name == entry)?;
         Some(listed.params.iter().map(parameter).collect())
     }
 
-    /// The name of the entry that is called so, or of the only one whose name has this part: `gemm` for `_Z4gemmPfi`.
+    /// The full name of an entry: the entry with this name, or the only one whose name contains it, as `gemm` for `_Z4gemmPfi`.
     ///
     /// # Errors
-    /// No entry has it, or several have.
+    /// No entry matches, or several match.
     pub fn entry_of(&self, part: &str) -> Result<&str, Error> {
         let names = || self.entries.iter().map(|entry| entry.name.as_str());
         if let Some(name) = names().find(|name| *name == part) {
@@ -215,10 +214,10 @@ impl Module {
         }
     }
 
-    /// Begins a launch of an entry, named as for [`Module::entry_of`]: one block of one thread, until it is told otherwise.
+    /// A launch of an entry, named as for [`Module::entry_of`]. The default is one block of one thread.
     ///
     /// # Errors
-    /// There is no such entry, or it uses what this executor does not run.
+    /// The entry does not exist, or is unsupported.
     pub fn launch<'a>(&'a self, entry: &str) -> Result<Launch<'a>, Error> {
         let entry = self.entry_of(entry)?;
         let code = self.code(entry)?;

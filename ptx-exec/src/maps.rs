@@ -1,4 +1,4 @@
-//! Tensor maps and clusters of a launch: what a driver would check.
+//! Tensor maps and clusters of a launch: the checks of a driver.
 
 use super::code::Code;
 use super::error::Error;

@@ -1,20 +1,20 @@
-//! A profile: what each instruction of an entry did, by PTX line and by source line.
+//! A profile: counts for each instruction of an entry, by PTX line and by source line.
 
 use std::fmt;
 
 use super::finding::{Site, SourceLine};
 
-/// What an instruction, or all of a source line, did.
+/// Counts of an instruction, or of a source line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Times that a warp executed it, with whatever lanes.
+    /// Executions by warps.
     pub executions: u64,
-    /// Lanes that were active in them.
+    /// Active lanes, summed over the executions.
     pub lanes: u64,
     /// Requests of global memory: executions of a load, store, atomic or copy with an active lane.
     pub requests: u64,
-    /// Sectors of 32 bytes that the requests asked for, each once.
+    /// Distinct sectors of 32 bytes in each request.
     pub sectors: u64,
     /// Requests of shared memory.
     pub shared_requests: u64,
@@ -82,7 +82,7 @@ pub struct Profile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stages {
-    /// Turns of warps before.
+    /// Number of warp turns before.
     pub turn: u64,
     /// Number of `mbarrier`s that still expect bytes: stages that copies fill.
     pub filling: u32,

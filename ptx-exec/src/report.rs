@@ -1,10 +1,10 @@
-//! What came of one run.
+//! The report of a run.
 
 use core::fmt;
 
 use super::{Finding, Path, Profile};
 
-/// What a run found, and what it did.
+/// The findings and counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Faults of the kernel, one for each cause, each at its first occurrence.
@@ -20,9 +20,9 @@ pub struct Report {
     /// Number of blocks of all launched entries; 0 where unknown. A launch ends early where a block cannot continue, and where many blocks
     /// have findings, since further blocks would repeat them.
     pub blocks: u64,
-    /// Instructions executed, one for all lanes of a warp; 0 where C++ was run, as the rest.
+    /// Number of executed warp instructions; 0 where C++ was run, like the fields below.
     pub instructions: u64,
-    /// Lanes that were active in them.
+    /// Number of active lanes, summed over these instructions.
     pub lane_instructions: u64,
     /// Happens-before paths between conflicting accesses, on request.
     pub paths: Vec<Path>,

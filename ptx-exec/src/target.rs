@@ -1,16 +1,16 @@
-//! What an access hit, in the caller's terms.
+//! The memory that an access hits, in the caller's terms.
 
 use core::fmt;
 
-/// What an access hit.
+/// The memory that an access hits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// A tensor, or its surroundings. The coordinate is that of the address: outside the shape where the access is.
+    /// A tensor, or memory around it. The coordinate follows from the address; it is outside the shape if the access is.
     Tensor {
         /// Its name.
         name: String,
-        /// One number for each mode: that of the largest stride may be negative or past the last, another may lie in the
-        /// gap of a padded row.
+        /// One number for each mode. In the mode of the largest stride it may be negative or past the end; in another mode it may lie
+        /// in the gap of a padded row.
         coordinate: Vec<i64>,
         /// Its extents.
         shape: Vec<u64>,
@@ -19,7 +19,7 @@ pub enum Target {
     },
     /// A variable in shared memory.
     Shared {
-        /// Its name in the text; the nearest variable before the access, where it hits none.
+        /// Its name in the text. If the access hits no variable, the nearest one before it.
         name: String,
         /// Bytes from its start.
         offset: i64,
@@ -33,7 +33,7 @@ pub enum Target {
         /// The launch's dynamic shared memory, in bytes.
         size: u64,
     },
-    /// A buffer, a variable or the parameters, or their surroundings.
+    /// A buffer, a variable or the parameters, or memory around them.
     Buffer {
         /// Its name.
         name: String,
@@ -44,7 +44,7 @@ pub enum Target {
     },
     /// A variable in a thread's local memory.
     Local {
-        /// Its name in the PTX; the nearest variable, where the access hits none.
+        /// Its name in the PTX. If the access hits no variable, the nearest one.
         name: String,
         /// Bytes from its start.
         offset: i64,

@@ -1,4 +1,4 @@
-//! Tensors that lie in a buffer: which of its bytes are elements, and whose.
+//! Tensors in a buffer, and the bytes of their elements.
 
 use core::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
@@ -30,7 +30,7 @@ impl Tensor {
         self.shape.contains(&0)
     }
 
-    /// Where its lowest byte lies in the buffer, and its modes of more than one place, the largest stride first.
+    /// The offset of its lowest byte, and its modes with extent and stride other than 1 and 0, the largest stride first.
     fn modes(&self) -> (i128, Vec<Mode>) {
         let (mut start, mut modes) = (i128::from(self.offset), Vec::new());
         for (n, d) in self.shape.iter().zip(&self.stride) {
@@ -74,8 +74,8 @@ impl Tensor {
         Ok(())
     }
 
-    /// The coordinate of the element at an offset in bytes from the first, and how far it lies outside of each mode, the largest
-    /// stride first: all zeros for an element of the tensor.
+    /// The coordinate of a byte offset from the first element, and its distance outside each mode, the largest stride first. Inside the
+    /// tensor all distances are 0.
     fn locate(&self, bytes: i64) -> (Vec<i64>, Vec<i64>) {
         let mut coordinate = vec![0; self.shape.len()];
         let mut distance = Vec::new();
@@ -96,11 +96,11 @@ impl Tensor {
     }
 }
 
-/// Bytes whose bits are found out together, where one of them is asked for.
+/// Bytes of a page; the bits of a page are computed together, on first use.
 const PAGE: u64 = 4096;
 const WORDS: usize = PAGE as usize / 64;
 
-/// The tensors of a buffer. Which bytes are elements is found out page by page, where it is asked for.
+/// The tensors of a buffer. The bits that mark elements are computed page by page, on first use.
 #[derive(Clone, Debug)]
 pub(super) struct Elements {
     tensors: Arc<[Tensor]>,
@@ -120,7 +120,7 @@ impl Elements {
         Ok(Some(Elements { tensors: tensors.into(), pages }))
     }
 
-    /// Whether some byte of the buffer belongs to no element.
+    /// Whether some byte of the buffer is outside all elements.
     pub(super) fn has_gaps(&self) -> bool {
         !self.pages.is_empty()
     }
@@ -161,7 +161,7 @@ impl Elements {
         bits
     }
 
-    /// The tensor that an offset belongs to: one that has it as an element, else the nearest.
+    /// The tensor with an element at an offset, or the nearest tensor.
     pub(super) fn name(&self, offset: i64) -> Option<Target> {
         let at = |tensor: &Tensor| tensor.locate(offset.wrapping_sub(tensor.offset as i64));
         let nearest = self.tensors.iter().enumerate().map(|(i, tensor)| {

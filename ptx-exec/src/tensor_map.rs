@@ -1,4 +1,4 @@
-//! Tensor maps: what the tensor memory accelerator knows of a tensor.
+//! Tensor maps: the description of a tensor for the tensor memory accelerator (TMA).
 
 use core::fmt;
 
@@ -81,7 +81,7 @@ impl TensorMap {
         }
     }
 
-    /// How its boxes lie in shared memory [as they are].
+    /// Sets the swizzle of its boxes in shared memory [none].
     #[must_use]
     pub fn swizzle(mut self, swizzle: MapSwizzle) -> TensorMap {
         self.swizzle = swizzle;

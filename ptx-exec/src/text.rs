@@ -1,4 +1,4 @@
-//! How messages are laid out.
+//! The layout of messages.
 
 use core::fmt;
 

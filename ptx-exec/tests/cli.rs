@@ -1,4 +1,4 @@
-//! Contract: `ptx-exec check` and `ptx-exec run` tell a person and a machine the same, and what they print, for a person and for a machine, and what they return.
+//! Contract: the output of `ptx-exec check` and `ptx-exec run` as text and as JSON, which agree, and the exit codes.
 
 #![cfg(feature = "cli")]
 
@@ -21,14 +21,14 @@ fn objects(arguments: &[&str]) -> Vec<serde_json::Value> {
     text(&output.stdout).lines().map(|l| serde_json::from_str(l).expect("an object a line")).collect()
 }
 
-/// The tool fails with exactly this on standard error.
+/// Asserts that the tool fails with exactly this on standard error.
 fn bad(arguments: &[&str], code: i32, message: Expect) {
     let output = tool(arguments);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
     message.assert_eq(&text(&output.stderr));
 }
 
-/// `first` cannot be run; in `order` the warp that comes last leaves its number, and the kernel stops where that is 0; in `racy` all
+/// Three entries: `first` is unsupported. In `order` the last warp writes its number, and the kernel stops if that is 0. In `racy` all
 /// threads write one place.
 const TEXT: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry first(.param .u64 .ptr .global .align 16 a, .param .f32 b, \
     .param .align 8 .b8 c[24])\n{\n.reg .b32 %r<3>;\ntex.1d.v4.s32.s32 {%r1, %r1, %r1, %r1}, [t, {%r1}];\nret;\n}\n\
@@ -81,7 +81,7 @@ fn an_entry_that_is_refused_has_its_name_and_its_parameters() {
     assert!(rows.iter().any(|row| row["error"]["entry"] == "first"), "{rows:?}");
 }
 
-/// The command that is printed fails with what was printed.
+/// The printed command replays the printed findings.
 #[test]
 fn a_failing_seed_is_printed_with_the_command_that_replays_it() {
     let (_folder, path) = folder(&launch(""));

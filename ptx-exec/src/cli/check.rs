@@ -1,4 +1,4 @@
-//! `check`: the entries of a text, their parameters, and what is not run.
+//! `check`: the entries of a text, their parameters, and unsupported instructions.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Results as JUnit XML, which CI services show.
+//! Results as JUnit XML, which CI services display.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::FileReport;
 use crate::error::{Error, ErrorKind};
 use crate::file::save;
 
-/// What came of the launches: a test suite for each file, a test case for each launch.
+/// The results of launches: a test suite for each file, a test case for each launch.
 pub(super) struct Results(Suites);
 
 impl Results {
@@ -45,12 +45,12 @@ impl Results {
         self.add(file, case);
     }
 
-    /// Launches behind one that is wrong.
+    /// Launches after a failed one.
     pub(super) fn left_out(&mut self, file: &Path, count: usize) {
         for number in 1..=count {
             let mut status = TestCaseStatus::skipped();
-            status.set_message("an earlier launch of this file is wrong");
-            self.add(file, TestCase::new(format!("launch {number} behind it"), status));
+            status.set_message("an earlier launch of this file failed");
+            self.add(file, TestCase::new(format!("launch {number} after it"), status));
         }
     }
 
@@ -71,7 +71,7 @@ impl Results {
         self.0.errors = self.0.test_suites.iter().map(|s| s.errors).sum();
     }
 
-    /// Writes the file at once, or not at all.
+    /// Writes the file atomically.
     pub(super) fn write(&self, path: &Path) -> Result<(), Error> {
         let fail = |what: String| {
             Error::new(ErrorKind::File, "the JUnit file cannot be written").found(format!("{}: {what}", path.display()))

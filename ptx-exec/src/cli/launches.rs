@@ -10,7 +10,7 @@ use super::output::Output;
 use super::{REFUSED, RunArgs, counted, refuse, report};
 use crate::{AllowedBy, Error, FileReport, LaunchFile, RunOptions, Seeds};
 
-/// Runs all files, also where one is wrong, and writes what `--junit` asks for.
+/// Runs all files, even after a failure, and writes the file of `--junit`.
 pub(super) fn run(args: &RunArgs, program: &str, out: Output) -> Result<ExitCode, Error> {
     let options = RunOptions { profile: args.profile, seed: args.seed, seeds: args.seeds };
     let mut results = Results::new(program);
@@ -36,7 +36,7 @@ pub(super) fn run(args: &RunArgs, program: &str, out: Output) -> Result<ExitCode
     })
 }
 
-/// Runs the launches of a file, up to the first that is wrong: later ones read what earlier ones wrote.
+/// Runs the launches of a file up to the first failure, since later launches read results of earlier ones.
 fn launches(
     path: &Path,
     options: &RunOptions,
@@ -62,7 +62,7 @@ fn is_right(done: &FileReport) -> bool {
     done.report.is_clean() && done.seeds.as_ref().is_none_or(|seeds| seeds.failing.is_empty())
 }
 
-/// Prints what came of a launch.
+/// Prints the result of a launch.
 fn tell(done: &FileReport, replay: &str, out: Output) {
     let report = &done.report;
     report::tell(report, out);

@@ -14,19 +14,19 @@ use serde_json::json;
 use crate::{Error, Report};
 use output::{Output, complain};
 
-/// Malformed, or not run here.
+/// Malformed or unsupported.
 const REFUSED: u8 = 2;
 
-/// What to do with PTX.
+/// Commands on PTX.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// The entries of a text, their parameters, and what is not run.
+    /// List the entries of a text, their parameters, and unsupported instructions.
     #[command(after_help = "Example: check kernel.ptx")]
     Check {
         /// A PTX text.
         file: PathBuf,
     },
-    /// Run the launches of files, and print what the kernels do wrong.
+    /// Run the launches of files, and print the findings.
     #[command(
         after_help = "Examples:\n  run launch.json\n  run tests/*.json --seeds 8 --junit report.xml\n\nA launch file: {\"ptx\": \
         \"k.ptx\", \"entry\": \"k\", \"grid\": [4], \"block\": [128], \"args\": [..], \"modes\": [\"races\"]}.\n\nSums of tensor cores, by \
@@ -36,29 +36,29 @@ pub enum Command {
     Run(RunArgs),
 }
 
-/// Which launches, and how they are run.
+/// The launches, and how to run them.
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
     /// Launch files, which run one after the other.
     #[arg(required = true)]
     pub launch: Vec<PathBuf>,
-    /// Count what each instruction does, by PTX line and by source line: executions, lanes, sectors, passes over the banks.
+    /// Count executions, lanes, sectors and bank passes, by PTX line and by source line.
     #[arg(long)]
     pub profile: bool,
-    /// The seed, in place of the file's: it decides the order of warps and blocks, and when asynchronous work happens.
+    /// The seed; it replaces the seed in the file. It decides the order of warps and blocks, and when asynchronous work happens.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Run each launch with so many seeds, one after the other; print the findings of the first seed that has some.
+    /// Number of seeds for each launch. The findings of the first failing seed are printed.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub seeds: u64,
-    /// Write the results as JUnit XML, which CI services show: a test suite for each file, a test case for each launch.
+    /// Write the results as JUnit XML: a test suite for each file, a test case for each launch.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
 }
 
-/// Runs a command. `program` is how a user calls it, as `ptx-exec`; `json` prints JSON lines in place of text.
+/// Runs a command. `program` is the command's name for the user, such as `ptx-exec`; `json` prints JSON lines instead of text.
 ///
-/// Exit codes: 0, all is right; 1, findings; 2, malformed, or not run here.
+/// Exit codes: 0, no findings; 1, findings; 2, malformed or unsupported.
 pub fn run(command: &Command, program: &str, json: bool) -> ExitCode {
     let out = Output { json };
     let result = match command {
@@ -71,7 +71,7 @@ pub fn run(command: &Command, program: &str, json: bool) -> ExitCode {
     })
 }
 
-/// Prints what a kernel printed, what it did wrong, and what its instructions did.
+/// Prints the kernel's output, its findings, and its profile.
 pub fn tell(report: &Report, json: bool) {
     report::tell(report, Output { json });
 }

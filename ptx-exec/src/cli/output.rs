@@ -9,16 +9,16 @@ use serde_json::Value;
 /// Style of the word `error`.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 
-/// How a shell tells of a process that SIGPIPE ended: the reader of standard output has gone.
+/// The exit code that shells give after SIGPIPE: the reader of standard output has gone.
 const READER_GONE: i32 = 141;
 
-/// Writes to standard output. The process ends where that fails: nobody would see what it does.
+/// Writes to standard output. The process exits if that fails, since no result would be seen.
 pub fn write(text: impl Display) {
     let mut out = anstream::stdout().lock();
     unless_failed(write!(out, "{text}").and_then(|()| out.flush()));
 }
 
-/// Ends the process where standard output could not be written: without a word where its reader has gone.
+/// Exits after a failed write to standard output. If the reader has gone, it exits without a message.
 pub fn unless_failed<T>(written: io::Result<T>) -> T {
     let error = match written {
         Ok(done) => return done,
@@ -31,26 +31,26 @@ pub fn unless_failed<T>(written: io::Result<T>) -> T {
     std::process::exit(1);
 }
 
-/// Writes a line to standard error, if it can be written: there is no other place to tell of it.
+/// Writes a line to standard error, and ignores errors.
 pub fn complain(text: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
-/// Where lines go.
+/// The output mode.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Output {
     pub(super) json: bool,
 }
 
 impl Output {
-    /// A line for a person.
+    /// Prints a line of text, unless the output is JSON.
     pub(super) fn text(self, text: impl Display) {
         if !self.json {
             write(format_args!("{text}\n"));
         }
     }
 
-    /// An object for a machine.
+    /// Prints a JSON object, if the output is JSON.
     pub(super) fn object(self, value: Value) {
         if self.json {
             write(format_args!("{value}\n"));

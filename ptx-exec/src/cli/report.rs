@@ -1,4 +1,4 @@
-//! What came of a launch, as text and as JSON.
+//! The result of a launch, as text and as JSON.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn counts(c: &Counts) -> Value {
     })
 }
 
-/// What a kernel printed, what it did wrong, and what its instructions did.
+/// Prints the kernel's output, its findings, and its profile.
 pub(super) fn tell(report: &Report, out: Output) {
     if !out.json {
         write(&report.printed);
@@ -66,7 +66,7 @@ pub(super) fn tell(report: &Report, out: Output) {
     }
 }
 
-/// What the instructions did: by PTX line, then by source line.
+/// Prints the profile: by PTX line, then by source line.
 fn show(profile: &Profile, out: Output) {
     for p in &profile.instructions {
         out.text(format_args!("  {:>5} {}: {}", p.site.ptx_line, p.site.opcode, p.counts));

@@ -27,7 +27,7 @@ pub(super) struct Params {
 }
 
 impl Params {
-    /// Reads the arguments; their buffers are in `memory` already, those of members follow.
+    /// Reads the arguments. `memory` already has their buffers; buffers of members are added.
     pub(super) fn read(
         launch: &Checked<'_>,
         folder: &Path,
@@ -93,7 +93,7 @@ impl Params {
         }
     }
 
-    /// Tells a launch, whose buffers are those of the memory.
+    /// Adds the arguments to a launch that has the buffers of the memory.
     pub(super) fn tell<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
         let launch = launch.params(&self.bytes);
         self.late.iter().fold(launch, |launch, (offset, late)| match late {
@@ -103,7 +103,7 @@ impl Params {
     }
 }
 
-/// What the bytes of a parameter are.
+/// The contents of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Integer,
@@ -161,7 +161,7 @@ fn float_bytes(form: &str, value: f64) -> Vec<u8> {
     }
 }
 
-/// Whether a value is what its parameter is declared to be.
+/// Whether a value fits the declaration of its parameter.
 ///
 /// Compilers declare `float` as `.f32`, `int` as `.u32`, pointers as `.u64`, f16 of Triton as `.b16`, and structs, f16 of nvcc among
 /// them, as arrays of `.b8`. Bits (`.b32`) and arrays take what has as many bytes.

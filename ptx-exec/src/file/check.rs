@@ -10,7 +10,7 @@ use crate::near::nearest;
 #[derive(Clone, Debug)]
 pub(super) struct Checked<'j> {
     pub(super) value: &'j Json,
-    /// Where it stands, as `args[2].tensor_map`.
+    /// Its path, such as `args[2].tensor_map`.
     pub(super) path: String,
 }
 
@@ -39,7 +39,7 @@ impl<'j> Checked<'j> {
         self.get(key).map(|list| list.items().iter().filter_map(Json::whole).collect())
     }
 
-    /// Where a key of it stands.
+    /// The path of a key in it.
     pub(super) fn at(&self, key: &str) -> String {
         join(&self.path, key)
     }
@@ -62,7 +62,7 @@ impl<'j> Checked<'j> {
         entries.map(move |(name, value)| (name.as_str(), Checked { value, path: join(&path, name) }))
     }
 
-    /// The key that says what the object is.
+    /// The key that names the kind of the object.
     pub(super) fn form(&self, object: &Object) -> Option<&'static str> {
         object.forms().find(|key| self.has(key))
     }
@@ -72,7 +72,7 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// The launch, or `args[2]`: with what it is.
+/// The path with the kind of object, for messages.
 fn named(object: &Object, path: &str) -> String {
     if path.is_empty() { object.name.to_owned() } else { format!("{} `{path}`", object.name) }
 }
@@ -81,7 +81,7 @@ fn list(keys: impl Iterator<Item = &'static str>) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
-/// Checks a value that has to be such an object, and all in it.
+/// Checks that a value is an object of this kind, with everything in it.
 pub(super) fn check<'j>(object: &'static Object, value: &'j Json, path: &str) -> Result<Checked<'j>, Error> {
     let Json::Object(entries) = value else {
         return Err(bad(format!("{} is not an object", named(object, path)))
@@ -189,7 +189,7 @@ fn word(error: Error, found: &Json, words: &'static [&'static str]) -> Error {
 }
 
 impl Kind {
-    /// Whether a value can be one, before what lies in it is looked at.
+    /// Whether a value has the right JSON type.
     fn is(self, value: &Json) -> bool {
         match self {
             Kind::Text => value.text().is_some(),
@@ -214,7 +214,7 @@ impl Kind {
         }
     }
 
-    /// What it takes, in words.
+    /// The accepted values, in words.
     pub(super) fn takes(self) -> String {
         match self {
             Kind::Text => "a string".to_owned(),
@@ -240,7 +240,7 @@ impl Kind {
         }
     }
 
-    /// The JSON types that it takes.
+    /// The accepted JSON types.
     pub(super) fn json(self) -> &'static [&'static str] {
         match self {
             Kind::Text | Kind::Path | Kind::Hex | Kind::Word(_) => &["string"],
@@ -253,7 +253,7 @@ impl Kind {
     }
 }
 
-/// A limit, as it is read most easily.
+/// A limit in words: large limits as a power of two where possible.
 fn power(n: u64) -> String {
     match n.checked_add(1) {
         None => "2^64-1".to_owned(),

@@ -1,4 +1,4 @@
-//! JSON as it is written: no key is lost. `serde_json::Value` keeps the last of two equal keys and says nothing.
+//! JSON without loss of keys. `serde_json::Value` silently keeps the last of two equal keys.
 
 use core::fmt;
 
@@ -59,7 +59,7 @@ impl Json {
         self.number()?.as_u64()
     }
 
-    /// The value of a float: a number, or a word as `nan`. Digits that are too large for f64 are no infinity.
+    /// The value of a float: a number, or a word such as `nan`. A number that overflows f64 is refused.
     pub(super) fn float(&self) -> Option<f64> {
         match self {
             Json::Number(number) => number.as_f64(),
@@ -72,7 +72,7 @@ impl Json {
 }
 
 impl fmt::Display for Json {
-    /// What it is, and how it begins.
+    /// Its type and its beginning, for messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Json::Null => f.write_str("null"),

@@ -20,7 +20,7 @@ pub(super) enum Kind {
         bits: u32,
         is_signed: bool,
     },
-    /// A value of a float type, whose largest number it is.
+    /// A value of a float type, with the type's largest number.
     Float {
         most: f64,
     },
@@ -48,14 +48,14 @@ pub(super) enum Kind {
     Named(&'static Object),
 }
 
-/// When a key stands in its object.
+/// When a key may or must be present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     Always,
     Optional,
-    /// It says what the object is: no two of these stand together.
+    /// It names the kind of the object. An object has only one of these keys.
     Form,
-    /// Only beside one of these.
+    /// Only together with one of these.
     With(&'static [&'static str]),
 }
 
@@ -65,17 +65,17 @@ pub(super) struct Key {
     pub(super) need: Need,
     pub(super) kind: Kind,
     pub(super) meaning: &'static str,
-    /// A value that it takes, as JSON.
+    /// An accepted value, as JSON.
     pub(super) example: &'static str,
 }
 
 /// A kind of object.
 #[derive(Debug)]
 pub(super) struct Object {
-    /// What it is called, with its article.
+    /// Its name, with the article.
     pub(super) name: &'static str,
     pub(super) keys: &'static [&'static [Key]],
-    /// Whether one of the keys with [`Need::Form`] has to stand in it.
+    /// Whether it needs one of the keys with [`Need::Form`].
     pub(super) has_form: bool,
 }
 
@@ -94,7 +94,7 @@ use Need::{Always, Form, Optional, With};
 
 const U32: u64 = u32::MAX as u64;
 
-/// A table of keys: when each stands, what it takes, an example, what it means.
+/// A table of keys: need, accepted values, example, meaning.
 macro_rules! keys {
     ($($name:literal $need:expr, $kind:expr, $example:literal: $meaning:literal;)*) => {
         &[$(Key { name: $name, need: $need, kind: $kind, meaning: $meaning, example: $example }),*]
@@ -112,7 +112,7 @@ pub(super) static BUFFER: Object = Object { name: "the buffer", keys: &[BUFFER_K
 pub(super) static VARIABLE: Object = Object { name: "the variable", keys: &[VARIABLE_KEYS], has_form: false };
 pub(super) static ALLOW: Object = Object { name: "the allowance", keys: &[ALLOW_KEYS], has_form: false };
 
-/// Kinds of findings that may be allowed: the kernel goes on after them.
+/// Kinds of findings that a launch may allow: the kernel continues after them.
 pub(super) const ALLOWED: &[&str] = &[
     "exec-out-of-bounds",
     "exec-misaligned",

@@ -1,4 +1,4 @@
-//! Memory that a launch file gives: arrays, bytes, room that nobody has written.
+//! Memory in a launch file: arrays, bytes, and uninitialised memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use crate::launch::{Buffer, Data};
 use crate::map_image::MAP_BYTES;
 use crate::{Error, Launch, Module};
 
-/// What memory that nobody has written holds.
+/// The fill byte of uninitialised memory.
 const UNWRITTEN: u8 = 0xcd;
 
 /// A buffer, or the contents of a variable.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// Its name in findings; of a variable, that in the PTX.
+    /// Its name in findings; for a variable, its name in the PTX.
     pub(super) name: String,
-    /// Where the launch file says it.
+    /// Its path in the launch file.
     pub(super) path: String,
-    /// The header of the file that it is written to.
+    /// The header of its output file.
     header: Vec<u8>,
     data: Vec<u8>,
     is_written: bool,
@@ -37,7 +37,7 @@ impl Held {
         self.data.len() as u64
     }
 
-    /// Room for what a launch leaves in it, and what it holds before; empty where nobody writes it.
+    /// A copy of the contents for the launch to write; empty for an input.
     pub(super) fn copy(&self) -> Vec<u8> {
         if self.is_output { self.data.clone() } else { Vec::new() }
     }
@@ -54,7 +54,7 @@ impl Held {
         buffer
     }
 
-    /// The file to write, of what a launch left.
+    /// The bytes of the output file.
     pub(super) fn file(&self, bytes: &[u8]) -> Vec<u8> {
         [&self.header[..], bytes].concat()
     }
@@ -70,7 +70,7 @@ struct HeldMap {
     spec: TensorMap,
 }
 
-/// All memory of a launch.
+/// The memory of a launch.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     pub(super) held: Vec<Held>,
@@ -82,7 +82,7 @@ pub(super) struct Memory {
     pub(super) notes: Vec<String>,
 }
 
-/// The path of an output: its folder is there.
+/// The path of an output; its folder must exist.
 fn out(value: &Checked<'_>, folder: &Path) -> Result<Option<PathBuf>, Error> {
     let Some(path) = value.text("out").map(|out| folder.join(out)) else { return Ok(None) };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -95,7 +95,7 @@ fn out(value: &Checked<'_>, folder: &Path) -> Result<Option<PathBuf>, Error> {
 }
 
 impl Memory {
-    /// The buffers of `buffers`, then those of the arguments.
+    /// Reads the buffers of `buffers`, then the buffers of the arguments.
     pub(super) fn read(launch: &Checked<'_>, folder: &Path) -> Result<Memory, Error> {
         let mut memory = Memory::default();
         for (name, buffer) in launch.named("buffers") {
@@ -137,7 +137,7 @@ impl Memory {
         Ok(Some(number))
     }
 
-    /// Takes up a buffer; one without a name is called after its file, or after its place.
+    /// Adds a buffer. A buffer without a name gets the name of its file or its path.
     fn hold(&mut self, value: &Checked<'_>, name: &str, folder: &Path) -> Result<usize, Error> {
         let out = out(value, folder)?;
         let is_written = value.flag("written").unwrap_or(true) && !value.has("scratch");
@@ -207,7 +207,7 @@ impl Memory {
         Ok(number)
     }
 
-    /// Where a pointer points in its buffer.
+    /// The offset of a pointer in its buffer.
     pub(super) fn byte(&self, value: &Checked<'_>, number: usize) -> Result<u64, Error> {
         let (byte, bytes) = (value.whole("byte").unwrap_or(0), self.held[number].bytes());
         if byte > bytes {
@@ -218,13 +218,13 @@ impl Memory {
         Ok(byte)
     }
 
-    /// Tells a launch, whose buffers these are, of the maps in them.
+    /// Adds the tensor maps in these buffers to a launch.
     pub(super) fn tell<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
         let tell = |launch: Launch<'a>, m: &HeldMap| launch.tensor_map_in(m.holder, m.at, m.buffer, m.byte, m.spec);
         self.maps.iter().fold(launch, tell)
     }
 
-    /// Every buffer is some argument's.
+    /// Checks that an argument uses every buffer.
     pub(super) fn is_used(&self) -> Result<(), Error> {
         match self.held.iter().find(|held| !held.is_used) {
             None => Ok(()),
@@ -235,7 +235,7 @@ impl Memory {
     }
 }
 
-/// Room that nobody has written.
+/// Uninitialised memory.
 fn room(value: &Checked<'_>) -> Result<Vec<u8>, Error> {
     let bytes = value.whole("scratch").unwrap_or(0);
     let mut data = Vec::new();
@@ -294,7 +294,7 @@ pub(super) fn variables(launch: &Checked<'_>, folder: &Path, module: &Module, en
     Ok(all)
 }
 
-/// The variable that is called so, or the only one whose name has this part.
+/// The variable with this name, or the only one whose name contains it.
 fn find(code: &crate::code::Code, part: &str, path: &str) -> Result<usize, Error> {
     let named = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
         (0..code.globals.len()).filter(|i| fits(&code.globals[*i].name)).collect()

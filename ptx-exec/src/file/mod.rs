@@ -28,61 +28,61 @@ use super::parse::MAX_TEXT;
 use crate::Report;
 use crate::npy::source;
 
-/// What came of one launch of a file.
+/// The result of one launch of a file.
 #[derive(Clone, Debug)]
 pub struct FileReport {
     /// The entry.
     pub entry: String,
-    /// What came of it: of several seeds, with the first that found something, else with the first.
+    /// The report: of the first seed with findings, or of the first seed.
     pub report: Report,
     /// The seed of the report.
     pub seed: u64,
-    /// What came of all seeds, where several were asked for.
+    /// The results of all seeds, if there are several.
     pub seeds: Option<Seeds>,
     /// The findings that the file allows, by the rules of its key `allow`, in their order.
     pub allowed: Vec<AllowedBy>,
-    /// What a reader of the file may not expect.
+    /// Notes on surprising effects of the file.
     pub notes: Vec<String>,
     /// The files that were written.
     pub written: Vec<PathBuf>,
 }
 
-/// What a rule of the key `allow` allowed.
+/// The findings that one rule of the key `allow` allowed.
 #[derive(Clone, Debug)]
 pub struct AllowedBy {
     /// The rule.
     pub rule: Allow,
-    /// Findings, each at another place; those that several rules allow count for the first.
+    /// Number of findings. If several rules allow a finding, it counts for the first.
     pub findings: usize,
-    /// How often they happened.
+    /// Number of occurrences.
     pub times: u64,
 }
 
-/// How the launches of a file are run.
+/// Options for running the launches of a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunOptions {
-    /// Whether the reports count what each instruction did.
+    /// Whether reports have a profile.
     pub profile: bool,
-    /// The seed, in place of the file's.
+    /// The seed; it replaces the seed in the file.
     pub seed: Option<u64>,
-    /// With how many seeds each launch is run, one after the other from its own on; 0 is 1.
+    /// Number of consecutive seeds for each launch, from its own on; 0 means 1.
     pub seeds: u64,
 }
 
 /// A key of launch files.
 #[derive(Clone, Debug)]
 pub struct LaunchKey {
-    /// The object that it stands in, as `the launch` or `the argument`.
+    /// Its object, such as `the launch` or `the argument`.
     pub object: &'static str,
     /// Its name.
     pub name: &'static str,
-    /// Whether it has to stand there.
+    /// Whether it is required.
     pub is_required: bool,
-    /// What it takes, in words.
+    /// The accepted values, in words.
     pub takes: String,
-    /// The types of JSON that it takes: `string`, `number`, `boolean`, `array`, `object`.
+    /// The accepted JSON types: `string`, `number`, `boolean`, `array`, `object`.
     pub json: &'static [&'static str],
-    /// A value that it takes, as JSON.
+    /// An accepted value, as JSON.
     pub example: &'static str,
     /// Its meaning, with the default in brackets.
     pub meaning: &'static str,
@@ -133,7 +133,7 @@ impl Module {
 pub struct LaunchFile {
     folder: PathBuf,
     value: Json,
-    /// Of each launch.
+    /// Notes on each launch.
     notes: Vec<Vec<String>>,
 }
 
@@ -141,7 +141,7 @@ impl LaunchFile {
     /// Reads a launch file, and checks all its launches.
     ///
     /// # Errors
-    /// The file cannot be read, is not JSON, or does not say what a launch needs.
+    /// The file cannot be read, is not JSON, or is malformed.
     pub fn read(path: &Path) -> Result<LaunchFile, Error> {
         let text = text(path, "a launch file")?;
         let value: Json = serde_json::from_str(&text).map_err(|e| {
@@ -164,12 +164,12 @@ impl LaunchFile {
         Ok(file)
     }
 
-    /// How many launches it has: at least one.
+    /// Number of launches; at least one.
     pub fn len(&self) -> usize {
         if matches!(self.value, Json::List(_)) { self.value.items().len() } else { 1 }
     }
 
-    /// Whether it has none, which [`LaunchFile::read`] refuses.
+    /// Whether it has no launch; [`LaunchFile::read`] refuses such files.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -187,10 +187,10 @@ impl LaunchFile {
         }
     }
 
-    /// Runs a launch, counted from 0, and writes the arrays that it says.
+    /// Runs a launch, counted from 0, and writes its outputs.
     ///
     /// # Errors
-    /// A file cannot be read or written; the launch does not fit the entry; or the entry uses what this executor does not run.
+    /// A file cannot be read or written; the launch does not fit the entry; or the entry is unsupported.
     pub fn run(&self, index: usize, options: &RunOptions) -> Result<FileReport, Error> {
         let launch = self.launch(index)?;
         let mut ready = Ready::read(&launch, &self.folder)?;
@@ -199,7 +199,7 @@ impl LaunchFile {
     }
 }
 
-/// A launch with all that it reads.
+/// A launch with its inputs.
 struct Ready {
     module: Module,
     entry: String,
@@ -210,7 +210,7 @@ struct Ready {
     notes: Vec<String>,
 }
 
-/// What a launch left: the bytes of each buffer, then of each variable.
+/// The memory after a launch: the bytes of each buffer, then of each variable.
 type Left = Vec<Vec<u8>>;
 
 impl Ready {
@@ -250,7 +250,7 @@ impl Ready {
         Ok((report, left))
     }
 
-    /// Writes what a launch left.
+    /// Writes the outputs of a launch.
     fn save(&self, left: &Left) -> Result<Vec<PathBuf>, Error> {
         let mut written = Vec::new();
         for (held, bytes) in self.held().zip(left) {
@@ -264,7 +264,7 @@ impl Ready {
     }
 }
 
-/// Writes a file whole or not at all; a pipe or a device as it is.
+/// Writes a file atomically. Writes into pipes and devices as they are.
 pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let fail = |e: std::io::Error| bad("a file cannot be written").found(format!("{}: {e}", path.display()));
     if path.exists() && !path.is_file() {
@@ -281,13 +281,13 @@ pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// Runs the launches of a file, one after the other, and writes the arrays that they say. A launch with findings ends the run.
-/// [`LaunchFile`] runs them one by one, and with several seeds.
+/// Runs the launches of a file in order and writes their outputs. A launch with findings ends the run. [`LaunchFile`] runs single
+/// launches, and several seeds.
 ///
-/// With `profile` the reports count what each instruction did.
+/// With `profile`, reports have a profile.
 ///
 /// # Errors
-/// A file cannot be read or written, or is malformed; or the entry uses what this executor does not run.
+/// A file cannot be read or written, or is malformed; or the entry is unsupported.
 pub fn run_file(path: &Path, profile: bool) -> Result<Vec<FileReport>, Error> {
     let file = LaunchFile::read(path)?;
     let mut reports = Vec::new();

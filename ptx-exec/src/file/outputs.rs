@@ -1,4 +1,4 @@
-//! What a launch writes: no two arrays into one file, and nothing over what it was made from.
+//! Checks the output files of a launch: each array has its own file, and no output replaces an input.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use super::check::Checked;
 use super::json::Json;
 use crate::Error;
 
-/// Names of one file: as its folder has it, and where links lead.
+/// The names of one file: its path, and the target of links.
 fn names(path: &Path) -> Vec<PathBuf> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let inside = fs::canonicalize(parent).ok().zip(path.file_name()).map(|(parent, name)| parent.join(name));
@@ -18,15 +18,15 @@ fn names(path: &Path) -> Vec<PathBuf> {
 
 /// A file that a launch names.
 struct Named<'j> {
-    /// Where the launch file names it.
+    /// Its path in the launch file.
     key: String,
     path: PathBuf,
     names: Vec<PathBuf>,
-    /// What names it.
+    /// The key and path that name it.
     by: &'j Json,
 }
 
-/// The files that a launch names by `key`, wherever it stands.
+/// The files that a launch names by `key`, at any depth.
 fn named<'j>(value: &'j Json, path: &str, key: &str, folder: &Path, all: &mut Vec<Named<'j>>) {
     for (name, inner) in value.entries() {
         let at = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
@@ -43,7 +43,7 @@ fn named<'j>(value: &'j Json, path: &str, key: &str, folder: &Path, all: &mut Ve
     }
 }
 
-/// Checks the outputs of all launches of a file. Notes are of each launch.
+/// Checks the outputs of all launches of a file. Returns notes for each launch.
 pub(super) fn check(launches: &[Checked<'_>], folder: &Path, file: &Path) -> Result<Vec<Vec<String>>, Error> {
     // Files that exist before the first launch, each with the key that names it.
     let mut before: BTreeMap<PathBuf, String> =
@@ -75,7 +75,7 @@ pub(super) fn check(launches: &[Checked<'_>], folder: &Path, file: &Path) -> Res
     Ok(notes)
 }
 
-/// The outputs of one launch. Arguments that are equal in every key may have one file: it keeps the last, which a note says.
+/// The outputs of one launch. Arguments that are equal in every key may share a file, which keeps the last of them. A note says so.
 fn together(outputs: &[Named<'_>]) -> Result<Vec<String>, Error> {
     let mut notes = Vec::new();
     for (i, output) in outputs.iter().enumerate() {

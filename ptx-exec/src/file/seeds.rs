@@ -5,20 +5,20 @@ use super::{AllowedBy, FileReport, Left, Ready, RunOptions};
 use crate::Report;
 use crate::{Allow, Error};
 
-/// What came of a launch that was run with several seeds.
+/// The results of a launch with several seeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds {
-    /// The first.
+    /// The first seed.
     pub first: u64,
-    /// How many, each one more than the one before.
+    /// Number of consecutive seeds.
     pub count: u64,
-    /// Those that found something.
+    /// Seeds with findings.
     pub failing: Vec<u64>,
     /// Outputs that differ between seeds without a finding.
     pub differing: Vec<String>,
 }
 
-/// Runs a launch with as many seeds as are asked for.
+/// Runs a launch with one or several seeds.
 pub(super) fn run(launch: &Checked<'_>, ready: Ready, options: &RunOptions) -> Result<FileReport, Error> {
     let first = options.seed.or_else(|| launch.whole("seed")).unwrap_or(0);
     let count = options.seeds.max(1);
@@ -47,7 +47,7 @@ pub(super) fn run(launch: &Checked<'_>, ready: Ready, options: &RunOptions) -> R
     Ok(FileReport { entry: ready.entry, report: shown, seed, seeds, allowed, notes: ready.notes, written })
 }
 
-/// What two runs left that is not the same.
+/// The outputs that differ between two runs.
 fn differences(
     ready: &Ready,
     (one, first, left): (u64, &Report, &Left),
@@ -66,7 +66,7 @@ fn differences(
     }
 }
 
-/// What each rule allowed.
+/// The findings that each rule allowed.
 fn allowed(rules: &[Allow], report: &Report) -> Vec<AllowedBy> {
     let mut all: Vec<AllowedBy> =
         rules.iter().map(|rule| AllowedBy { rule: rule.clone(), findings: 0, times: 0 }).collect();

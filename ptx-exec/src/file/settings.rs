@@ -1,4 +1,4 @@
-//! What a launch file says besides arguments.
+//! The settings of a launch file, besides arguments.
 
 use super::bad;
 use super::check::Checked;
@@ -18,7 +18,7 @@ const KINDS: [FindingKind; 8] = [
     FindingKind::TensorMap,
 ];
 
-/// Tells a launch what the file says of its grid and of what is looked for.
+/// Sets the grid and the checks of a launch from the file.
 pub(super) fn tell<'a>(mut launch: Launch<'a>, said: &Checked<'_>) -> Launch<'a> {
     let sizes = |key: &str| {
         said.numbers(key).map(|all| all.into_iter().map(|n| u32::try_from(n).unwrap_or(u32::MAX)).collect::<Vec<_>>())

@@ -17,7 +17,7 @@ pub enum HeaderError {
     /// The operating system says no.
     #[error("{0}")]
     Io(#[source] io::Error),
-    /// The first bytes are not those of the format.
+    /// The file does not begin with the format's magic bytes.
     #[error("found \"{}\" at the start, required \"\\x93NUMPY\"", found.escape_ascii())]
     Magic {
         /// What is there.
@@ -47,7 +47,7 @@ pub enum HeaderError {
 /// What a header says.
 #[derive(Clone, Debug)]
 pub struct Header {
-    /// The type descriptor: the string, or the text of what stands in its place.
+    /// The type descriptor: the string, or the text of another value.
     pub descr: String,
     /// Whether the first index runs fastest.
     pub fortran_order: bool,
@@ -68,7 +68,7 @@ impl Header {
     /// Reads a header, and nothing behind it.
     ///
     /// # Errors
-    /// There is no header, or it is damaged.
+    /// The header is missing or damaged.
     pub fn read(from: &mut impl Read) -> Result<Self, HeaderError> {
         let mut start = Vec::new();
         from.take(8).read_to_end(&mut start).map_err(HeaderError::Io)?;

@@ -1,11 +1,11 @@
-//! How fast the executor is: `cargo test --release --test exec_ptx -- --ignored --nocapture speed`.
+//! Speed of the executor: `cargo test --release --test exec_ptx -- --ignored --nocapture speed`.
 
 use std::sync::OnceLock;
 use std::time::Instant;
 
 use ptx_exec::{Modes, Module, TensorCores};
 
-/// Seconds of a thread's own time, where the system tells, in ticks of a few milliseconds; else of the clock.
+/// CPU time of the thread in seconds, if the system has it (in ticks of a few milliseconds); otherwise wall time.
 pub(crate) fn seconds() -> f64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let of = |text: String| text.split(' ').next()?.parse::<f64>().ok();
@@ -80,7 +80,7 @@ fn speed_of_products() {
         format!("{{{}}}", all.join(","))
     };
     for (op, [d, a, b, c], operations) in PRODUCTS {
-        // Four in the loop, so that what counts it is small beside them.
+        // Four in the loop, so that the loop's own cost is small.
         let one =
             format!("mma.sync.aligned.{op} {}, {}, {}, {};\n", list(d, 10), list(a, 14), list(b, 18), list(c, 22));
         for cores in [TensorCores::Fast, TensorCores::Hopper, TensorCores::Ampere] {

@@ -3,8 +3,8 @@
 use ptx_exec::{ErrorKind, Modes, Module};
 use ptx_exec::{Report, Rule};
 
-/// Each block writes, all wait, each reads what another block wrote. As `grid.sync()` does it: one thread of each block adds to a word
-/// that all share, the first block's so much that the top bit flips when all have come.
+/// Each block writes, all wait, and each reads a word of another block. The barrier is that of `grid.sync()`: one thread of each block
+/// adds to a shared word. The first block adds so much that the top bit flips when all blocks have arrived.
 fn module(sync: &str) -> Module {
     let text = format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u64 sum)\n{{\n\
@@ -59,7 +59,7 @@ fn a_barrier_of_the_grid_in_another_launch_asks_for_a_cooperative_one() {
     let text = finding.to_string();
     assert!(text.contains("\"cooperative\": true") && text.contains("Launch::cooperative(true)"), "{text}");
     assert!(!text.contains("undeclared"));
-    // A kernel that asks whether it may, and does not, is right.
+    // A kernel may test whether a grid barrier is allowed, and skip it.
     let asks = SYNC.replace("trap;", "bra MET;").replace("barrier.sync 0;", "");
     let (report, _) = run(&module(&asks), 1, false, 0);
     assert!(report.is_clean(), "{report}");
@@ -101,7 +101,7 @@ fn registers_that_a_driver_sets_are_refused_by_name() {
 
 #[test]
 fn the_shared_memory_that_the_system_reserves_is_there_and_zero() {
-    // As cooperative groups use it for tiles of more than a warp: words that are zero at first, from `%reserved_smem_offset_1` on.
+    // Cooperative groups use the reserved memory for tiles of more than a warp: words from `%reserved_smem_offset_1` on, zero at first.
     let body = "mov.u32 %r6, %reserved_smem_offset_1;\nadd.u32 %r7, %r6, 284;\natom.shared.add.u32 %r8, [%r6], 3;\n\
                 atom.shared.add.u32 %r9, [%r7], 4;\nadd.u32 %r10, %r8, %r9;\nst.global.u32 [%d4], %r10;";
     for (blocks, modes) in [(1, Modes::ALL), (3, Modes { races: false, ..Modes::ALL })] {

@@ -179,12 +179,12 @@ fn taken(ptxas: &OsStr, candidates: &[Form]) -> BTreeSet<String> {
     kept.map(|(candidate, _)| candidate.name.clone()).collect()
 }
 
-/// The same instruction under the name that the forms have.
+/// The name that `forms` uses for the same instruction.
 fn plain(name: &str) -> String {
     let words: Vec<&str> = name.split('.').collect();
     let ty = words[words.len() - 1];
     match words[0] {
-        // Rounding to nearest is not written of halves, and is of the others.
+        // Forms of f16 omit `.rn`, and other forms have it.
         "add" | "sub" | "mul" if ty.contains("f16") => name.replacen(".rn", "", 1),
         "add" | "sub" | "mul"
             if matches!(ty, "f32" | "f64") && !ROUNDINGS[1..].contains(&&*format!(".{}", words[1])) =>
@@ -195,7 +195,7 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// Why a form has no result of an H200. `None` where there is no reason.
+/// The reason why a form has no result of an H200; `None` without a reason.
 fn reason(name: &str, computed: &BTreeSet<String>, words: &BTreeSet<(String, String)>) -> Option<&'static str> {
     let all: Vec<&str> = name.split('.').collect();
     let (op, ty) = (all[0], all[all.len() - 1]);
@@ -205,7 +205,7 @@ fn reason(name: &str, computed: &BTreeSet<String>, words: &BTreeSet<(String, Str
         unsigned.iter().find(|(w, _)| *w == word).map_or(word.to_owned(), |(_, other)| (*other).to_owned())
     };
     let renamed: Vec<String> = all.iter().map(|w| other(w)).collect();
-    // `set` is a comparison and a selection: the former is that of `setp`.
+    // `set` is a comparison, as in `setp`, and a selection.
     let compared = || {
         let of = |ty: &str| {
             let kept = all.iter().filter(|w| !matches!(**w, "u32") || ty == "u32").map(|w| other(w));

@@ -1,4 +1,4 @@
-//! Planted defects: each is found, with its place; beside each stands what is right, and silent.
+//! Planted defects. Each is found, with its place. A correct twin of each gives no finding.
 
 use ptx_exec::{Buffer, Data, Modes, Module, Tensor};
 use ptx_exec::{Finding, FindingKind, Report};
@@ -22,7 +22,7 @@ pub(crate) fn text(body: &str) -> String {
     )
 }
 
-/// What a launch with 1024 bytes of output and of input finds.
+/// Runs a launch with 1024 bytes of output and of input.
 pub(crate) fn launch(body: &str, blocks: u32, threads: u32, modes: Modes) -> (Report, Vec<u32>) {
     run(&module(body), blocks, threads, modes)
 }
@@ -62,13 +62,13 @@ fn silent(body: &str, blocks: u32, threads: u32) -> Vec<u32> {
 
 #[test]
 fn stores_of_one_value_to_one_place_are_no_race() {
-    // Two warps, as compilers lay out what several of them hold; then each its number.
+    // Two warps in one text, as compilers lay them out, and then each by its number.
     let same =
         "mov.u32 %r6, 7;\nst.shared.u32 [%r4], %r6;\nbar.sync 0;\nld.shared.u32 %r7, [%r4];\nst.global.u32 [%d4], %r7;";
     let (report, out) = launch(same, 1, 64, Modes::ALL);
     assert!(report.is_clean() && out[63] == 7, "{report}");
     finds(&same.replace("mov.u32 %r6, 7", "shr.u32 %r6, %r1, 5"), 1, 64, RACES, FindingKind::Race);
-    // Who reads in between may see what was there before.
+    // A reader in between may see the old value.
     finds(&same.replace("bar.sync 0;", ""), 1, 64, RACES, FindingKind::Race);
 }
 
@@ -216,7 +216,7 @@ fn races_in_a_warp_are_found() {
     finds(&body(""), 1, 32, RACES, FindingKind::Race);
     let out = silent(&body("bar.warp.sync -1;"), 1, 32);
     assert_eq!(out[..4], [1, 0, 3, 2]);
-    // Lanes that write one place.
+    // Several lanes write one place.
     finds("st.shared.u32 [%r4], %r1;", 1, 32, RACES, FindingKind::Race);
     silent("st.shared.u32 [%r4], 5;", 1, 32);
 }
@@ -228,7 +228,7 @@ fn races_between_blocks_are_found() {
     silent("st.global.u32 [%d4], 0;", 1, 32);
 }
 
-/// Block 0 leaves a number and raises a flag; block 1 waits for the flag.
+/// Block 0 writes a number and sets a flag; block 1 waits for the flag.
 pub(crate) fn handover(publish: &str, look: &str) -> String {
     format!(
         "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra TAKE;\nst.global.u32 [%d1], 42;\n{publish}\nbra DONE;\n\
@@ -287,7 +287,7 @@ fn copies_that_nobody_waited_for_are_found() {
     // Overwritten while others still read.
     let twice = format!("{}\ncp.async.ca.shared.global [%r5], [%d5], 4;\ncp.async.wait_all;", body(commit, wait));
     finds(&twice, 1, 64, RACES, FindingKind::Race);
-    // The other way round: waited for, but without a barrier.
+    // The opposite: a wait, but no barrier.
     finds(&body(commit, wait).replace("bar.sync 0;", ""), 1, 64, RACES, FindingKind::Race);
 }
 
@@ -300,7 +300,7 @@ fn barriers_that_part_a_warp_are_found() {
     // Each half has a barrier of its own.
     let halves = "setp.lt.u32 %p1, %r1, 16;\n@%p1 bra SOME;\nbar.sync 0;\nbra DONE;\nSOME:\nbar.sync 0;\nDONE:";
     finds(halves, 1, 32, Modes::PLAIN, FindingKind::BarrierMisuse);
-    // What half of a warp does first lies behind the barrier to which it then comes, as compilers lay out what is rare.
+    // The text of half a warp comes after the barrier that it then reaches, as compilers lay out rare paths.
     let rare = "setp.lt.u32 %p1, %r1, 16;\nmov.u32 %r6, 1;\n@%p1 bra RARE;\nBACK:\nbar.sync 0;\nst.global.u32 [%d4], %r6;\nbra DONE;\n\
                 RARE:\nmov.u32 %r6, 2;\nbra BACK;\nDONE:";
     let out = silent(rare, 1, 64);
@@ -319,7 +319,7 @@ fn threads_that_wait_forever_are_found() {
         FindingKind::BarrierMisuse,
     );
     let _ = found;
-    // Who has left is not waited for.
+    // A barrier does not wait for lanes that have exited.
     silent("setp.ge.u32 %p1, %r1, 32;\n@%p1 ret;\nbar.sync 0;", 1, 64);
     let found = finds("LOOP:\nbra LOOP;", 1, 32, Modes::PLAIN, FindingKind::Timeout);
     assert!(found.detail.contains("is at"), "{}", found.detail);
@@ -327,7 +327,7 @@ fn threads_that_wait_forever_are_found() {
 
 #[test]
 fn lanes_wait_for_the_lanes_that_they_name() {
-    // Both halves come to the same instruction, one later: they exchange.
+    // Both halves reach the same shuffle, one of them later: they exchange values.
     let out = silent(
         "setp.lt.u32 %p1, %r1, 16;\nmov.u32 %r6, 1;\n@%p1 bra SOME;\nmov.u32 %r6, 2;\nSOME:\nshfl.sync.bfly.b32 %r7, %r6, 16, 31, -1;\nst.global.u32 [%d4], %r7;",
         1,
@@ -386,7 +386,7 @@ fn an_access_across_two_groups_of_elements_is_within_both() {
     assert!(run(vec![tensor(0, 4, &[15], &[1]), tensor(60, 4, &[242], &[1])]).is_empty());
 }
 
-/// What a lane has where its load is refused follows from its own block, and not from what ran before on the same processor.
+/// The value of a refused load depends on its own block only, not on blocks that ran before on the same host thread.
 #[test]
 fn a_refused_load_leaves_nothing_of_another_block() {
     // Block 0 loads numbers; the others load outside of everything.

@@ -45,7 +45,7 @@ fn run(folder: &tempfile::TempDir, text: &str) -> Result<Vec<FileReport>, Error>
     run_file(&folder.path().join("launch.json"), false)
 }
 
-/// As it is printed.
+/// The findings as printed.
 fn error_of(folder: &tempfile::TempDir, text: &str) -> String {
     match run(folder, text) {
         Ok(_) => panic!("this runs: {text}"),
@@ -79,7 +79,7 @@ fn a_launch_file_runs_and_writes_its_arrays() {
     let reports = run_file(&folder.path().join("launch.json"), false).expect("it runs");
     assert!(reports[0].report.is_clean());
     assert_eq!(result(folder.path()), 34.5);
-    // A list runs in order: the second reads what the first wrote.
+    // A list runs in order: the second launch reads the output of the first.
     let second = launch(70).replace("x.npy", "z.npy");
     fs::write(folder.path().join("two.json"), format!("[{}, {second}]", launch(70))).expect("writable");
     assert_eq!(run_file(&folder.path().join("two.json"), false).expect("it runs").len(), 2);
@@ -140,7 +140,7 @@ fn malformed_files_are_refused() {
         ("[]".to_owned(), "a launch file has no launch"),
         ("5".to_owned(), "the launch is not an object"),
         (no_args.to_owned(), "the launch has no `args`"),
-        // Nothing runs before all of the file is read.
+        // The whole file is checked before the first launch.
         (format!("[{good}, {{}}]"), "the launch `[1]` has no `ptx`"),
     ] {
         let error = error_of(&folder, &text);
@@ -166,7 +166,7 @@ fn a_launch_ends_within_its_budget() {
     );
 }
 
-/// A tensor map of an array that is no other argument, of one that is, and a cluster.
+/// Tensor maps of an array of their own and of another argument's array, and a cluster.
 #[test]
 fn tensor_maps_and_clusters_are_told() {
     let ptx = ".version 8.0\n.target sm_90a\n.address_size 64\n\

@@ -1,4 +1,4 @@
-//! Programs of one instruction each, for every opcode form and type: what they compute was computed once by an H200.
+//! Programs of one instruction each, for every opcode form and type. An H200 computed the reference results once.
 
 use crate::{opcodes, opcodes_matrix, opcodes_video};
 

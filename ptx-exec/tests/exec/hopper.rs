@@ -1,4 +1,4 @@
-//! Launches of one entry with barriers, shared memory and a tensor map: right whenever copies and products happen, or found.
+//! Launches of one entry with `mbarrier`s, shared memory and a tensor map, at each timing of copies and products.
 
 use ptx_exec::{Buffer, Data, Finding, FindingKind, Modes, Module, Report, TensorCores, TensorMap, Ty};
 
@@ -64,7 +64,7 @@ impl Case {
         (report, out.chunks_exact(4).map(|c| u32::from_le_bytes(c.try_into().expect("4 bytes"))).collect())
     }
 
-    /// Right in all modes, whenever asynchronous work happens.
+    /// No finding in all modes, at each timing of asynchronous work.
     #[track_caller]
     pub(crate) fn silent(&self) -> Vec<u32> {
         let mut result = None;
@@ -78,7 +78,7 @@ impl Case {
         result.expect("a result")
     }
 
-    /// Found, whenever asynchronous work happens.
+    /// A finding at each timing of asynchronous work.
     #[track_caller]
     pub(crate) fn finds(&self, kind: FindingKind, words: &str) -> Finding {
         let mut first = None;
@@ -103,7 +103,7 @@ impl Case {
     }
 }
 
-/// A warp has waited for the kernel before where another one has, and has told it.
+/// A warp need not wait for the previous kernel itself, if another warp has waited and then synchronised with it.
 #[test]
 fn who_has_waited_for_the_kernel_before_tells_others() {
     let of = |waits: &str, tells: &str| {

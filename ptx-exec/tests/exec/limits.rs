@@ -98,7 +98,7 @@ fn tensors_lie_in_their_buffer() {
     }
     assert!(run(&[(0, 100, 1)]).expect("it runs").is_clean());
     assert!(run(&[(99, 100, -1)]).expect("it runs").is_clean());
-    // Byte 70 is no element's.
+    // Byte 70 is outside all elements.
     assert!(!run(&[(0, 70, 1), (71, 29, 1)]).expect("it runs").is_clean());
 }
 
@@ -195,7 +195,7 @@ fn bulk_copies_reduce_as_ptxas_has_it() {
     }
 }
 
-/// Loops that issue asynchronous work without an end, and what is said of each.
+/// Endless loops that issue asynchronous work, with the expected message.
 const ENDLESS: [(&str, &str, &str); 8] = [
     ("cp.async, never committed", "cp.async.ca.shared.global [%r1], [%d1], 4;", "copy-room"),
     ("cp.async, never waited for", "cp.async.cg.shared.global [%r1], [%d1], 16;\ncp.async.commit_group;", "copy-room"),
@@ -215,7 +215,7 @@ const ENDLESS: [(&str, &str, &str); 8] = [
     ("st.async", "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r1], %r1, [%r2];", "end"),
 ];
 
-/// The most memory that the process has had, in bytes.
+/// Peak memory of the process, in bytes.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -226,7 +226,7 @@ fn peak() -> Option<u64> {
 #[test]
 #[ignore = "run by `endless_work_takes_no_memory`, in a process of its own"]
 fn endless_work() {
-    // Beside other tests, memory is theirs, too.
+    // Other tests in this process would count too.
     let alone = variables::switch("PTX_EXEC_ALONE");
     let memory = ".shared .align 16 .b8 room[64];\n.shared .align 8 .b64 barrier;\n";
     for (name, work, rule) in ENDLESS {
@@ -282,7 +282,7 @@ fn the_step_budget_is_kept() {
                 let report = launch.run().expect("it runs");
                 assert!(report.findings.iter().all(|f| f.rule.as_str() == "end"), "{report}");
                 assert!(!report.is_clean(), "{budget}: {report}");
-                // Blocks behind the one that ran out are left out of the report: with several workers, some had run.
+                // The report leaves out blocks after the one that exhausted the budget. With several workers, some of them have run.
                 let is_kept = if workers == 1 { report.instructions == budget } else { report.instructions <= budget };
                 assert!(
                     is_kept,
@@ -297,7 +297,7 @@ fn the_step_budget_is_kept() {
 #[test]
 fn a_launch_that_takes_its_whole_budget_ends() {
     let module = module("", "mov.u32 %r1, 7;\nst.global.u32 [%d1], %r1;");
-    // A load of the parameter, two instructions, and a return: of two warps in each of three blocks.
+    // Two warps in each of three blocks execute a parameter load, two instructions and a return.
     let all = 4 * 2 * 3;
     for workers in [1, 3] {
         for (budget, ends) in [(all, true), (all - 1, false)] {

@@ -49,7 +49,7 @@ fn lanes_vote_and_reduce() {
     assert_eq!((out[0], out[1]), (31_u32.wrapping_add(496).wrapping_add(0x5555_5555), 31 + 496));
 }
 
-/// The halves of a warp name themselves, and one of them is not all there when the other is.
+/// Each half of a warp names its own lanes, and one half is complete before the other.
 #[test]
 fn lanes_that_name_different_members_are_on_their_own() {
     let named = "setp.lt.u32 %p1, %r1, 16;\nselp.b32 %r6, 0x0000ffff, 0xffff0000, %p1;\n";
@@ -71,13 +71,13 @@ fn lanes_that_name_different_members_are_on_their_own() {
     };
     assert_eq!(out[..32], (0..32).map(expected).collect::<Vec<u32>>());
     let late = "setp.ge.u32 %p2, %r1, 24;\n@%p2 bra LATE;\nbra MEET;\nLATE:\nmov.u32 %r7, 5;\nbra MEET;\nMEET:\n";
-    // Each half meets by itself, and reads what its own lanes wrote.
+    // Each half synchronises by itself, and reads words of its own lanes.
     let body = format!(
         "{named}st.shared.u32 [%r5], %r1;\n{late}bar.warp.sync %r6;\nxor.b32 %r9, %r1, 15;\nshl.b32 %r9, %r9, 2;\nadd.u32 %r9, %r4, %r9;\n\
          ld.shared.u32 %r10, [%r9];\nst.global.u32 [%d4], %r10;"
     );
     assert_eq!(run(&body, 1, 32)[..32], (0..32).map(|l| l ^ 15).collect::<Vec<u32>>());
-    // The other half has not met these.
+    // The other half has not synchronised with these lanes.
     let (report, _) = launch(&body.replace("%r1, 15", "%r1, 31"), 1, 32, Modes::ALL);
     assert!(report.findings.iter().any(|f| f.kind == FindingKind::Race), "{report}");
 }
@@ -198,8 +198,8 @@ fn blocks_run_on_all_cores_with_one_result() {
     let _ = Data::Scratch(0);
 }
 
-/// A user's tests run this crate without optimisation, on threads with 2 MiB of stack, or on the main thread of a system that gives
-/// it 1 MiB: `CARGO_PROFILE_DEV_OPT_LEVEL=0` makes this test say what they would see.
+/// Tests of users run this crate without optimisation, on threads with 2 MiB of stack or a main thread with 1 MiB. Set
+/// `CARGO_PROFILE_DEV_OPT_LEVEL=0` to test that here.
 #[test]
 fn a_small_stack_is_enough() {
     let is_product = |f: &Form| f.name.starts_with("mma") || f.name.starts_with("wgmma");
@@ -225,11 +225,11 @@ fn a_small_stack_is_enough() {
 
 #[test]
 fn registers_are_zeros_whatever_the_block_before_has_left() {
-    // One block in two writes a register, and reads memory of which the others have none: that is found, and they go on.
+    // Every other block writes a register and reads valid memory. The others read out of bounds, which is found, and continue.
     let body = "and.b32 %r6, %r2, 1;\nsetp.eq.u32 %p1, %r6, 0;\nmul.wide.u32 %d6, %r6, 65536;\nadd.u64 %d7, %d5, %d6;\n\
                 @%p1 mov.u32 %r7, 7;\nld.global.u32 %r8, [%d7+4];\nadd.u32 %r9, %r8, %r7;\n\
                 mad.lo.u32 %r10, %r2, 32, %r1;\nmul.wide.u32 %d8, %r10, 4;\nadd.u64 %d9, %d1, %d8;\nst.global.u32 [%d9], %r9;";
-    // Where what nobody wrote is looked for, all registers are cleared.
+    // Mode `init` clears all registers.
     let (_, expected) = launch(body, 8, 32, Modes { bounds: false, init: true, races: false });
     for (i, value) in (0_u32..).zip(&expected).filter(|(i, _)| i / 32 % 2 == 0) {
         assert_eq!(*value, i % 32 + 1 + 7);

@@ -1,8 +1,8 @@
-//! Every opcode form against what an H200 computed.
+//! Every opcode form against results of an H200.
 //!
-//! `data/h200_ptx.bin` holds, for each form of [`forms`] in order: where results are exact, a digest of each of the 64 warps and the
-//! first 22 results, which are edge cases; else all results, 32 bits each. `PTX_EXEC_FORMS=folder` writes the programs and
-//! their operands there, for a machine with a GPU, and makes the file of its `results.bin` where that is.
+//! `data/h200_ptx.bin` has an entry for each form of [`forms`], in order. For exact forms it holds a digest of each of the 64 warps, and
+//! the first 22 results, which are edge cases. For other forms it holds all results, 32 bits each. `PTX_EXEC_FORMS=folder` writes the
+//! programs and operands to a folder, for a machine with a GPU. If the folder has that machine's `results.bin`, it makes the data file.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn compute(module: &Module, number: usize, form: &Form) -> Vec<u64> {
     compute_on(module, number, form, TensorCores::Hopper, None)
 }
 
-/// A form's results, with the sums of a chip, on so many threads of the host, or one a core.
+/// A form's results with a chip's sums, on a number of host threads, or one for each core.
 pub(crate) fn compute_on(
     module: &Module,
     number: usize,

@@ -263,7 +263,7 @@ pub(crate) fn conversions(all: &mut Vec<Form>) {
     }
 }
 
-/// Values of 8 bits stand in registers of 32.
+/// Values of 8 bits are in registers of 32.
 fn wide(ty: &str) -> &str {
     match ty {
         "u8" | "s8" => "b32",
@@ -277,7 +277,7 @@ pub(crate) fn approximate(all: &mut Vec<Form>) {
         f.compare = Compare::Within(ulp, absolute);
         all.push(f);
     };
-    // The bounds are those of the PTX ISA, one rounding more.
+    // The bounds are from the PTX ISA, plus one rounding.
     for inputs in [Inputs::Moderate, Inputs::F32] {
         add("rcp.approx.f32", 1, inputs, 2, 0.0);
         add("rcp.approx.ftz.f32", 1, inputs, 2, 0.0);

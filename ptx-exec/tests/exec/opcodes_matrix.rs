@@ -106,7 +106,7 @@ fn fragment(all: &mut Vec<Form>, matrix: &str, shape: [u32; 3], layout: &str, ty
     all.push(Form { name, inputs: Inputs::MmaBits, results: n, compare: Compare::Exact, body });
 }
 
-/// What each lane holds of a matrix.
+/// The elements of a matrix in each lane.
 pub(crate) fn fragments(all: &mut Vec<Form>) {
     for layout in LAYOUTS {
         for shape in SHAPES {
@@ -143,7 +143,7 @@ struct Product<'a> {
     inputs: Inputs,
 }
 
-/// Loads, the product, a store, and what then lies there.
+/// Loads, the product, a store, and the stored values.
 fn product(all: &mut Vec<Form>, p: &Product<'_>) {
     let Product { op, shape, layouts: [la, lb], types: [d, a, b, c], tail, inputs } = *p;
     let wide = d == "f64";
@@ -160,7 +160,7 @@ fn product(all: &mut Vec<Form>, p: &Product<'_>) {
     let mut body = staged(wide);
     body += &load("a", shape, la, a, 0, "%t0", ".shared");
     body += &load("b", shape, lb, b, 8, "%t0+128", ".shared");
-    // There are 30 registers of a kind. Large D takes the place of C, as sums do; in A's, ptxas computes the second half of it wrong.
+    // There are 30 registers of a kind, so a large D reuses C's registers. It does not reuse A's: ptxas computes the second half wrong.
     let (first_c, first_d) = match (n[3], n[0]) {
         (8, 8) => (16, 16),
         (_, 8) => (24, 16),

@@ -1,4 +1,4 @@
-//! The opcode forms of video instructions, of packed comparisons, and of what saturates into parts of a word.
+//! The opcode forms of video instructions, packed comparisons, and saturating conversions into parts of a word.
 
 use crate::forms::{Compare, Form, Inputs, form};
 
@@ -117,7 +117,7 @@ pub(crate) fn parts(all: &mut Vec<Form>) {
     }
 }
 
-/// Comparisons of packed halves, and those that write something else than a word of ones.
+/// Comparisons of packed f16, and comparisons with other results than a word of ones.
 pub(crate) fn comparisons(all: &mut Vec<Form>) {
     for (t, inputs, ftz) in [("f16x2", Inputs::Halves, &["", ".ftz"][..]), ("bf16x2", Inputs::Brains, &[""])] {
         for cmp in ["eq", "ne", "lt", "geu", "nan", "num"] {

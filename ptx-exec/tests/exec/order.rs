@@ -10,7 +10,7 @@ use crate::tma::{STORE, store};
 const SEEDS: u64 = 3;
 const RACES: Modes = Modes { bounds: false, init: false, races: true };
 
-/// Where the thread is that reads what thread 0 of block 0 wrote.
+/// The place of the thread that reads the word of thread 0 of block 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reader {
     Warp,
@@ -51,7 +51,7 @@ fn handover(reader: Reader, set: &str, look: &str) -> Case {
     ))
 }
 
-/// Ways to set the flag, and the widest scope that each is a release of.
+/// Ways to set the flag, and the widest scope of the release.
 fn sets() -> Vec<(String, Option<usize>)> {
     let mut all = Vec::new();
     let writes = [
@@ -62,7 +62,7 @@ fn sets() -> Vec<(String, Option<usize>)> {
     ];
     for write in writes {
         all.push((write.to_owned(), None));
-        // A fence behind the flag, or before what it announces, is none.
+        // A fence after the flag, or before the announced write, does not release.
         all.push((format!("{write}\nfence.acq_rel.gpu;"), None));
     }
     for (at, scope) in SCOPES.iter().enumerate() {
@@ -74,7 +74,7 @@ fn sets() -> Vec<(String, Option<usize>)> {
     all.push(("membar.cta;\nst.volatile.global.u32 [%d10], 7;".to_owned(), Some(0)));
     all.push(("membar.gl;\nst.volatile.global.u32 [%d10], 7;".to_owned(), Some(2)));
     all.push(("st.release.gpu.global.u32 [%d10], 7;".to_owned(), Some(2)));
-    // A strong write of the same thread behind its release keeps that.
+    // A later strong write of the same thread continues the release sequence.
     all.push(("st.release.gpu.global.u32 [%d10], 5;\nst.relaxed.gpu.global.u32 [%d10], 7;".to_owned(), Some(2)));
     all
 }
@@ -123,13 +123,13 @@ fn a_flag_orders_what_its_fences_and_scopes_order() {
     for reader in [Reader::Warp, Reader::Peer, Reader::Block] {
         for (s, (set, released)) in sets().into_iter().enumerate() {
             for (l, (look, after, acquired)) in looks.iter().enumerate() {
-                // A third of the pairs; each way meets each reader.
+                // A third of the pairs, so that each way meets each reader.
                 if (s + l + reader.scope()) % 3 != 0 {
                     continue;
                 }
                 let case = handover(reader, &set, look);
                 let case = case.with("AFTER", after);
-                // Atomics of a block are none for another one.
+                // Atomics of block scope are not atomic for another block.
                 let is_flag = |text: &str| text.contains(".release.") || text.contains(".acquire.");
                 let narrow =
                     |text: &str, scope: &Option<usize>| is_flag(text) && scope.is_some_and(|s| s < reader.scope());
@@ -154,7 +154,7 @@ fn a_flag_orders_what_its_fences_and_scopes_order() {
     assert!(counts.iter().all(|n| *n > 60), "{counts:?}");
 }
 
-/// A write of another thread that has not acquired ends what a release left.
+/// A write of another thread without an acquire ends the release sequence.
 #[test]
 fn a_relaxed_store_of_another_thread_ends_a_release() {
     let body = "add.u64 %d10, %d1, 512;\n@!%p1 bra DONE;\nsetp.eq.u32 %p4, %r2, 1;\n@%p4 bra SECOND;\n\
@@ -173,7 +173,7 @@ fn a_relaxed_store_of_another_thread_ends_a_release() {
     is_silent(&three.with(relaxed, "fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [%d10], 2;"));
 }
 
-/// "fence, barrier, volatile flag": what the other warps wrote is behind the fence of none that sets the flag; the reader has none.
+/// The pattern "fence, barrier, volatile flag": the thread that sets the flag has no fence after the barrier, and the reader has none.
 #[test]
 fn a_flag_that_is_read_without_a_fence_names_the_fence() {
     let body = "add.u64 %d10, %d1, 512;\nsetp.eq.u32 %p4, %r2, 1;\n@%p4 bra LOOK;\nst.global.u32 [%d4], %r1;\nFENCE\nbar.sync 0;\nAGAIN\n\
@@ -194,7 +194,7 @@ fn a_flag_that_is_read_without_a_fence_names_the_fence() {
     is_found(&of("", "fence.acq_rel.cta;", fence), &[Rule::Scope]);
 }
 
-/// A thread accesses a place plainly, and then by an atomic: the plain access is ordered for nobody by that.
+/// A thread accesses a place plainly, and then by an atomic. The atomic does not order the plain access for other threads.
 #[test]
 fn an_atomic_does_not_hide_a_plain_access_of_its_thread() {
     // Thread 0 of block 0, and another thread: a lane, a warp, a block.
@@ -237,7 +237,7 @@ fn an_atomic_does_not_hide_a_plain_access_of_its_thread() {
     }
 }
 
-/// An atomic of one thread, an atomic of another, and then a plain access of the other, which nothing orders behind the first.
+/// An atomic of one thread, an atomic of another, and then a plain access of the other, which races with the first.
 #[test]
 fn an_atomic_does_not_hide_an_atomic_of_another() {
     let body = "atom.shared.add.u32 %r20, [%r4], 1;\nMEET\n@%p1 ld.shared.u32 %r21, [%r4];";
@@ -300,7 +300,7 @@ fn the_read_only_path_is_for_what_the_kernel_only_reads() {
             is_found(&case(&body.replace("MEET", meet)), &[Rule::ReadOnlyPath]);
             is_silent(&case(&body.replace("MEET", meet).replace(".nc", "")));
         }
-        // It reads another tensor, or what it overwrites itself only then.
+        // It reads another tensor, or a place before its own write.
         let input = read.replace("AT", "%d11");
         is_silent(&case(&format!(
             "mul.wide.u32 %d3, %r1, 16;\nadd.u64 %d11, %d2, %d3;\nst.global.u32 [%d4], %r1;\n{input}"
@@ -336,7 +336,7 @@ fn a_peer_has_begun_before_its_memory_is_accessed() {
         let (report, _) = access(meet, each).run(RACES, 0);
         assert!(report.findings.iter().all(|f| f.rule != Rule::PeerStart), "{report}");
     }
-    // One warp has waited, and tells the others of its block.
+    // One warp has waited, and synchronises with the others of its block.
     let told = "barrier.cluster.arrive.aligned;\nsetp.lt.u32 %p4, %r1, 32;\n@!%p4 bra MEET;\nbarrier.cluster.wait.aligned;\nMEET:\nbar.sync 0;\n\
         @!%p4 barrier.cluster.wait.aligned;";
     let (report, _) = access(told, &accesses[0]).run(RACES, 0);

@@ -1,11 +1,11 @@
-//! Lanes of a warp that take no part in what the others do together: with every seed what is wrong is found, and what is right is silent.
+//! Lanes of a warp that skip an instruction of the others. With every seed defects are found, and correct kernels give no finding.
 
 use ptx_exec::{Buffer, Data, Modes};
 use ptx_exec::{Finding, FindingKind, Rule};
 
 use crate::defects::module;
 
-/// What a launch finds with a seed, and what it leaves.
+/// The findings and the output of a launch with a seed.
 fn run(body: &str, threads: u32, modes: Modes, seed: u64) -> (Vec<Finding>, Vec<u32>) {
     let module = module(body);
     let mut out = vec![0xff_u8; 1024];
@@ -167,7 +167,7 @@ const GONE: [(&str, u32); 4] = [
 fn the_value_of_a_lane_that_takes_no_part_is_undefined() {
     for (shape, threads) in GONE {
         for mask in ["-1", "0xffff"] {
-            // Who only bypasses a shuffle with a mask that names it is waited for, and exits.
+            // A shuffle waits for a named lane that bypasses it, until the lane exits.
             for (shfl, lanes) in [
                 ("idx.b32 %r7, %r1, 31, 31", 0xffff_u32),
                 ("idx.b32 %r7|%p4, %r1, 16, 31", 0xffff),
@@ -196,7 +196,7 @@ fn the_value_of_a_lane_that_takes_no_part_is_undefined() {
 
 #[test]
 fn an_undefined_value_that_is_dropped_is_silent() {
-    // What nvcc makes of `if (lane + 1 < n) v += __shfl_down_sync(~0u, v, 1)`, and of a select.
+    // nvcc's code for `if (lane + 1 < n) v += __shfl_down_sync(~0u, v, 1)`, and for a select.
     for (shape, threads) in GONE {
         let dropped = "setp.lt.u32 %p6, %r1, 15;\nshfl.sync.down.b32 %r9, %r1, 1, 31, -1;\nmov.u32 %r7, %r1;\n@%p6 add.u32 %r7, %r7, %r9;";
         let out = silent(&format!("setp.ge.u32 %p1, %r1, 16;\n{}", shape.replace("SHFL", dropped)), threads);
@@ -229,7 +229,7 @@ fn a_guard_that_some_lanes_fail_keeps_no_lane_waiting_for_ever() {
         "setp.lt.u32 %p1, %r1, 16;\nmov.u32 %r7, 9;\n@%p1 redux.sync.add.u32 %r7, %r1, -1;\nst.global.u32 [%d4], %r7;";
     let out = silent(body, 32);
     assert_eq!((out[0], out[31]), (120, 9));
-    // With a barrier that these come to, nobody goes on.
+    // If these lanes reach a barrier, the warp deadlocks.
     let body = format!("{body}\nbar.sync 0;");
     let (findings, _) = run(&body, 32, Modes::PLAIN, 0);
     assert!(!findings.is_empty() && findings[0].kind != FindingKind::Timeout, "{findings:#?}");
@@ -254,7 +254,7 @@ fn matrix_instructions_want_the_whole_warp() {
 
 const RACES: Modes = Modes { bounds: false, init: false, races: true };
 
-/// Lane 63 of two warps leaves, another thread reads what it wrote; `WRITE` is the write, `LEAVE` what lets it leave.
+/// Lane 63 of two warps exits, and another thread reads its word. `WRITE` is the write, `LEAVE` the exit.
 fn leaves(barrier: &str) -> String {
     format!(
         "setp.ne.u32 %p1, %r1, 63;\nst.shared.u32 [%r5], %r1;\n@!%p1 ret;\n{barrier}\nld.shared.u32 %r6, [%r4+252];\nst.global.u32 [%d4], %r6;"
@@ -280,13 +280,13 @@ fn what_a_lane_wrote_that_left_before_the_barrier_is_not_ordered() {
 #[test]
 fn a_lane_that_leaves_early_is_silent_where_nobody_reads_what_it_wrote() {
     for barrier in ["bar.sync 0;", "barrier.sync 0;"] {
-        // Others read what those wrote that stayed.
+        // Other threads read words of lanes that stayed.
         silent(&leaves(barrier).replace("%r4+252", "%r4+248"), 64);
         silent(&leaves(barrier).replace("%r4+252", "%r4+128"), 64);
         // It was at an earlier barrier.
         let after = leaves(barrier).replace("@!%p1 ret;", "bar.sync 0;\n@!%p1 ret;");
         silent(&after, 64);
-        // The others of its warp met it at `bar.warp.sync`, and tell what they know.
+        // The other lanes met it at `bar.warp.sync`, and publish its write.
         let met = leaves(barrier).replace("@!%p1 ret;", "bar.warp.sync -1;\n@!%p1 ret;");
         silent(&met, 64);
         // It has written nothing.
@@ -297,14 +297,14 @@ fn a_lane_that_leaves_early_is_silent_where_nobody_reads_what_it_wrote() {
             64,
         );
     }
-    // What the others tell reaches other blocks, too.
+    // Their release reaches other blocks too.
     let body = "setp.ne.u32 %p1, %r1, 63;\nst.global.u32 [%d4], %r1;\n@!%p1 ret;\nbar.sync 0;\nsetp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\n\
                 membar.gl;\natom.global.add.u32 %r6, [%d1+512], 1;";
     let (findings, _) = run(body, 64, RACES, 0);
     assert!(findings.is_empty(), "{}", findings[0]);
 }
 
-/// A barrier that lanes 16 to 31 skip, before something that all execute.
+/// A barrier that lanes 16 to 31 skip, before an instruction of all lanes.
 const SKIPS: [&str; 5] = [
     "@%p1 bra PAST;\nBAR\nPAST:\nst.global.u32 [%d4], %r1;",
     "@%p1 bra PAST;\nst.shared.u32 [%r5], %r1;\nBAR\nld.shared.u32 %r6, [%r4];\nPAST:\nst.global.u32 [%d4], %r1;",

@@ -1,4 +1,4 @@
-//! Each planted defect breaks one rule, and the findings name that rule and what mends it.
+//! Each planted defect breaks one rule, and the finding names the rule and the remedy.
 
 use ptx_exec::Rule;
 use ptx_exec::{Modes, Module};
@@ -44,7 +44,7 @@ fn defects_of_a_block_break_the_rule_that_fits() {
     assert_eq!(report.findings.iter().map(|f| f.rule).collect::<Vec<Rule>>(), [Rule::GridOrder], "{report}");
 }
 
-/// The rules that a case breaks, whenever asynchronous work happens.
+/// The rules that a case breaks at each timing of asynchronous work.
 #[track_caller]
 fn breaks(case: &Case, rule: Rule) {
     for seed in 0..6 {
@@ -98,7 +98,7 @@ fn defects_of_clusters_break_the_rule_that_fits() {
     breaks(&peers(MULTICAST).with("mov.u16 %h1, 3", "mov.u16 %h1, 5"), Rule::MulticastMask);
 }
 
-/// Copies of one defect: as many stores and loads as that, in the text or in a loop, by as many threads, in as many blocks.
+/// Repeats one defect: in the text or in a loop, by several threads and several blocks.
 #[test]
 fn copies_of_one_cause_are_one_finding() {
     let races = Modes { races: true, ..Modes::PLAIN };
@@ -148,7 +148,7 @@ fn causes_at_different_lines_are_different_findings() {
     assert_eq!(report.findings.len(), 3, "{report}");
 }
 
-/// What a user wrote calls what others wrote, as deep as that.
+/// A function of the user calls functions of libraries, to a depth.
 #[test]
 fn inlined_lines_lead_to_the_user_s() {
     for deep in [1_u32, 5, 31, 32, 40, 200] {
@@ -173,7 +173,7 @@ fn inlined_lines_lead_to_the_user_s() {
     }
 }
 
-/// Where a value comes from, which is uninitialised when it is used at the end.
+/// The origin of an uninitialised value that is used at the end.
 #[test]
 fn uninitialised_values_name_what_read_them() {
     let init = Modes { init: true, ..Modes::PLAIN };
@@ -207,7 +207,7 @@ fn uninitialised_values_name_what_read_them() {
             assert_eq!(first.target.as_ref().map(ToString::to_string).as_deref(), Some(output));
             assert!(first.write && first.line().is_some_and(|l| l.line == 30), "{first}");
         }
-        // `red` reads what nobody wrote of the output, too.
+        // `red` also reads the uninitialised output.
         let others = report.findings[1..].iter().filter(|f| f.target.is_none() || !of.starts_with("red"));
         assert_eq!(others.count(), 0, "{report}");
     }
@@ -239,7 +239,7 @@ fn launches_that_go_wrong_everywhere_end_early() {
     for workers in [2, 3, 8] {
         assert_eq!(of(&module, workers), one);
     }
-    // A block that cannot go on ends the launch; those before it run.
+    // A block that cannot continue ends the launch; earlier blocks run.
     let text =
         text("setp.eq.u32 %p1, %r2, 50;\n@%p1 trap;\nsetp.gt.u32 %p1, %r2, 20;\n@%p1 st.global.u32 [%d4+1024], %r1;");
     let module = Module::parse(text).expect("PTX");
@@ -248,7 +248,7 @@ fn launches_that_go_wrong_everywhere_end_early() {
     for workers in [2, 3, 8] {
         assert_eq!(of(&module, workers), one);
     }
-    // A loop that goes wrong each time.
+    // A loop with a fault in each round.
     let (report, _) = launch("LOOP:\nst.global.u32 [%d4+1024], %r1;\nbra LOOP;", 1, 32, Modes::PLAIN);
     assert!(
         report.findings.iter().any(|f| f.rule == Rule::InBounds) && report.findings[0].count < 2_000_000,

@@ -1,4 +1,5 @@
-//! Operands that fit no register: results that are discarded, and what calls pass. Each is written nowhere, or refused with its line.
+//! Operands without a fitting register: discarded results, and arguments of calls. Each runs without a stray write, or is refused with
+//! its line.
 
 use ptx_exec::{ErrorKind, Modes, Module};
 
@@ -45,7 +46,7 @@ fn is_refused(instruction: &str) -> bool {
     false
 }
 
-/// As ptxas 13.0 has them: `_` where a result may be discarded.
+/// Results that ptxas 13.0 allows to discard with `_`.
 const DISCARDED: [&str; 25] = [
     "mov.b64 {_, %r1}, %d1;",
     "mov.b64 {%r1, _}, %d1;",
@@ -74,7 +75,7 @@ const DISCARDED: [&str; 25] = [
     "lop3.b32 _, %r1, %r2, %r3, 0x96;",
 ];
 
-/// And where it may not.
+/// Results that it does not allow to discard.
 const KEPT: [&str; 58] = [
     "add.s32 _, %r1, %r1;",
     "add.f32 _, %r1, %r1;",
@@ -146,7 +147,7 @@ fn a_result_is_discarded_where_ptx_lets_it_be() {
     }
 }
 
-/// As ptxas 13.0 has them: what a call passes fits the function.
+/// Calls that ptxas 13.0 accepts: the arguments fit the function.
 const PASSED: [&str; 16] = [
     "call (ret0), f, (arg0);",
     "call (%r1), f, (%r2);",
@@ -166,7 +167,7 @@ const PASSED: [&str; 16] = [
     "mov.u64 %d2, 0; call (_), vprintf, (%d2, arg1);",
 ];
 
-/// And what does not.
+/// Calls that it refuses.
 const MISFITS: [&str; 32] = [
     "call (%d1), f, (%r2);",
     "call (%h1), f, (%r2);",
@@ -248,7 +249,7 @@ fn a_register_is_as_wide_as_what_it_holds() {
 
 #[test]
 fn a_discarded_result_is_written_nowhere() {
-    // All registers of the entry hold a number of their own, and hold it still behind each instruction that discards a result.
+    // Each register holds its own number, and still holds it after each instruction that discards a result.
     let fill: String = (2..9).map(|i| format!("mov.u32 %r{i}, {i};\nmov.u64 %d{i}, {i};\n")).collect();
     let sum = "mov.u32 %r1, 0;\n".to_owned() + &(2..9).map(|i| format!("mad.lo.u32 %r1, %r{i}, {i}, %r1;\ncvt.u32.u64 %r2, %d{i};\nmad.lo.u32 %r1, %r2, {i}, %r1;\nmov.u32 %r2, 2;\n")).collect::<String>();
     let discards = "atom.shared.add.u32 _, [%r1], 1;\nld.shared.v2.u32 {%r2, _}, [%r1];\nmov.u32 %r2, 2;\nsetp.lt.s32 _, %r2, %r3;\n\

@@ -55,7 +55,7 @@ fn cut_to_f32(v: f64) -> u32 {
     if f64::from(near).abs() > v.abs() { near.to_bits() - 1 } else { near.to_bits() }
 }
 
-/// What a chip makes of C and of the products of a row and a column.
+/// A chip's sum of C and the products of a row and a column.
 fn chain(chip: &Chip, products: &[Term], in_step: usize, c: u64, halves: bool) -> u64 {
     products.chunks(in_step).fold(c, |c, step| {
         // Products are finite here, and no NaN or infinity but C's.

@@ -52,7 +52,7 @@ fn loads_that_do_not_add_up_are_found() {
     load.with("bar.sync 0;", "").finds(BarrierMisuse, "initialised");
     load.with("@%p1 mbarrier.init.shared::cta.b64 [%r6], 1;", "").finds(BarrierMisuse, "no barrier is initialised");
     load.with("@!%p2 bra WAIT;", "").with("mbarrier.try_wait", "//").finds(Race, "cp.async.bulk.tensor");
-    // The phase before the first counts as over: data that has not come, or a second phase that never ends.
+    // The phase before the first counts as over. A wait for it reads too early, or the second phase never ends.
     let early = load.with("[%r6], 0;", "[%r6], 1;");
     assert!((0..3).all(|seed| !early.run(Modes::ALL, seed).0.is_clean()));
     load.with("_, [%r6], 512", "_, [%r6], 1024").finds(Deadlock, "512 B are to come");
@@ -60,12 +60,12 @@ fn loads_that_do_not_add_up_are_found() {
     load.with("mbarrier.init.shared::cta.b64 [%r6], 1;", "mbarrier.init.shared::cta.b64 [%r6], 2;")
         .finds(Deadlock, "1 of 2 have arrived");
     load.with("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 512;", "").finds(Deadlock, "more than expected");
-    // One arrival more: in this phase, or, where the bytes came before it, in the next.
+    // One extra arrival: in this phase, or in the next if the bytes came first.
     let twice = load.with("WAIT:", "mbarrier.arrive.shared::cta.b64 _, [%r6];\nWAIT:");
     let found = twice.run(Modes::PLAIN, 0).0.findings[0].to_string();
     assert!(found.contains("1 arrive where 0 of 1"), "{found}");
     assert!((0..3).all(|seed| !twice.run(Modes::ALL, seed).0.is_clean()));
-    // Bytes that nobody waits for.
+    // Bytes without a wait.
     let early = load.with("WAIT:\nmbarrier.try_wait", "WAIT:\nret;\nmbarrier.try_wait");
     early.finds(FindingKind::Asynchrony, "");
     load.with("2d", "1d").with("{%r7, %r8}", "{%r7}").finds(TensorMap, "1 coordinates");
@@ -167,7 +167,7 @@ fn boxes_are_stored_and_added() {
     assert_eq!(read.silent()[255], exchanged(63));
 }
 
-/// Rows of 40 bytes end in a chunk of 16 of which 8 are theirs: a store writes all of it, as an H200 does.
+/// A row of 40 bytes uses half of its last chunk of 16 bytes. A store writes the whole chunk, as an H200 does.
 #[test]
 fn stores_write_whole_chunks_behind_the_extent() {
     let of_rows = |rows: u64, bytes: usize| Case {

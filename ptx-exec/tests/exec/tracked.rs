@@ -5,7 +5,7 @@ use ptx_exec::Modes;
 
 use crate::hopper::{Case, case};
 
-/// Each thread copies a word, and reads that of a thread of the other warp when all have arrived.
+/// Each thread copies a word. After all arrivals it reads the word of a thread in the other warp.
 pub(crate) const COPIES: &str = "@%p1 mbarrier.init.shared::cta.b64 [%r6], 64;
 bar.sync 0;
 cp.async.ca.shared.global [%r5], [%d5], 4;
@@ -23,7 +23,7 @@ fn barriers_track_copies() {
     let noinc = case(COPIES);
     let expected: Vec<u32> = (0..64).map(|t| t ^ 33).collect();
     assert_eq!(noinc.silent()[..64], expected);
-    // The arrival is one more that the barrier waits for: the thread's own is the one that was expected.
+    // The arrival of the copies is beyond the expected count, which has only the thread's own arrival.
     let counted = noinc.with(
         "arrive.noinc.shared.b64 [%r6];",
         "arrive.shared::cta.b64 [%r6];\nmbarrier.arrive.shared::cta.b64 _, [%r6];",
@@ -31,10 +31,10 @@ fn barriers_track_copies() {
     assert_eq!(counted.silent()[..64], expected);
     let generic = "cvt.u64.u32 %d7, %r6;\ncvta.shared.u64 %d7, %d7;\ncp.async.mbarrier.arrive.noinc.b64 [%d7];";
     assert_eq!(noinc.with("cp.async.mbarrier.arrive.noinc.shared.b64 [%r6];", generic).silent()[..64], expected);
-    // Whoever waited for the copies may hand them on himself.
+    // A thread that has waited for its copies may publish them itself.
     let waited = noinc.with("cp.async.mbarrier", "cp.async.wait_all;\ncp.async.mbarrier");
     assert_eq!(waited.silent()[..64], expected);
-    // A thread that leaves is not forgotten.
+    // The copies of an exited thread still arrive.
     let leaves =
         noinc.with("WAIT:", "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra OUT;\nWAIT:").with("%d4], %r9;", "%d4], %r9;\nOUT:");
     assert_eq!(leaves.silent()[..32], expected[..32]);
@@ -67,9 +67,9 @@ fn copies_that_a_barrier_does_not_track_are_found() {
     copies.with("bar.sync 0;", "").finds(BarrierMisuse, "initialised");
     copies.with("arrive.noinc", "arrive").finds(Deadlock, "64 of 128 have arrived");
     copies.with("arrive.noinc.shared.b64 [%r6]", "arrive.noinc.shared.b64 [%r6+4]").finds(Misaligned, "");
-    // It tells of copies alone.
+    // It publishes copies only.
     copies.with(copy, "st.shared.u32 [%r5], %r1;").finds(Race, "st.shared");
-    // A copy that was given a place is not free before the barrier says so.
+    // The destination of a copy is in use until the phase ends.
     copies.with("WAIT:", "st.shared.u32 [%r5], %r1;\nWAIT:").finds(Race, "cp.async.ca");
 }
 
@@ -126,7 +126,7 @@ fn stores_to_peers_that_are_wrong_are_found() {
     stores
         .with("mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r6], 0;\n@!%p2 bra WAIT;", "")
         .finds(Race, "st.async");
-    // A store too many, and half of one: its phase ends too soon, or never.
+    // One store too many, and half a store: the phase ends too early, or never.
     is_found(&stores.with(", 256;", ", 252;"));
     stores.with(", 256;", ", 254;").finds(Deadlock, "2 B more than expected");
     stores.with(", 256;", ", 260;").finds(Deadlock, "4 B are to come");
@@ -138,7 +138,7 @@ fn stores_to_peers_that_are_wrong_are_found() {
     let barriers = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;";
     stores.with(STORE, &format!("st.shared.u32 [%r5], %r1;\n{STORE}")).finds(Race, "st.async");
     let before = format!("st.shared.u32 [%r5], %r1;\n{barriers}");
-    // Past the asynchronous proxy: no fence of it is missing.
+    // It uses the generic proxy, so no proxy fence is missing.
     stores.with(barriers, &before).silent();
     stores.with(barriers, "bar.sync 0;").finds(BarrierMisuse, "may not be initialised yet");
     stores
@@ -147,7 +147,7 @@ fn stores_to_peers_that_are_wrong_are_found() {
         .finds(Asynchrony, "");
 }
 
-/// A value that nobody wrote is that on the other side too.
+/// An uninitialised value stays uninitialised at the destination.
 #[test]
 fn stores_of_nothing_are_found_where_they_decide() {
     let stores = peers(STORES).with("%r11, [%r10];", "%r30, [%r10];");

@@ -309,7 +309,7 @@ fn warpgroups_multiply_and_their_waits_are_needed() {
     let early =
         case.with("wgmma.wait_group.sync.aligned 0;", "st.shared.u32 [%r5], 0;\nwgmma.wait_group.sync.aligned 0;");
     early.finds(Race, "");
-    // A group is the warpgroup's: after a warp's wait the others have read, too.
+    // A group belongs to the warpgroup: after one warp's wait, the other warps have read too.
     case.with("wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 0;\nst.shared.u32 [%r5], 0;").silent();
     let three = case.with("wgmma.fence", "setp.ge.u32 %p5, %r1, 96;\n@%p5 exit;\nwgmma.fence");
     three.finds(FindingKind::Deadlock, "without warp 3, which has committed 0 and exited");

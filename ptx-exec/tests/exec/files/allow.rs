@@ -1,4 +1,4 @@
-//! Findings that a launch allows: those that it names, counted, and no other.
+//! Allowed findings: a launch allows exactly the findings that it names, and counts them.
 
 use std::fs;
 
@@ -95,7 +95,7 @@ fn rules_that_say_nothing_or_too_much_are_refused() {
     }
 }
 
-/// Where a kernel stops, the rest of it was not seen: nothing is allowed, and neither is what stops it.
+/// If a kernel stops early, its rest is unchecked, so no finding is allowed.
 #[test]
 fn a_kernel_that_stops_is_not_right() {
     let ptx = RACY.replace("ret;", "trap;");
@@ -106,7 +106,7 @@ fn a_kernel_that_stops_is_not_right() {
     assert!(report.allowed.is_empty() && report.findings.iter().any(|f| f.kind == FindingKind::Trap), "{report}");
 }
 
-/// Findings that are allowed take no room from those that are not, however many there are.
+/// Any number of allowed findings leaves room for other findings.
 #[test]
 fn the_last_of_many_findings_is_found() {
     let strays =
@@ -129,7 +129,7 @@ fn the_last_of_many_findings_is_found() {
     assert!(none.is_clean() && none.allowed.len() == 601);
 }
 
-/// Lines of one cause: the finding is allowed where each of its places is.
+/// A finding with several places is allowed if each place is.
 #[test]
 fn a_finding_of_two_places_is_allowed_at_both() {
     let ptx = RACY.replace(

@@ -96,7 +96,7 @@ fn fortran_order_is_said() {
     }
 }
 
-/// Runs `f`, which has to be over in time.
+/// Runs `f` with a time limit.
 fn in_time<T: Send + 'static>(what: &str, f: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || tell.send(f()));
@@ -127,7 +127,7 @@ fn what_has_no_end_is_refused_at_once() {
     }
 }
 
-/// A text from a pipe that another process writes, as from a shell's `|`: read to its end, and no further than texts go.
+/// A text from an anonymous pipe, as from a shell's `|`, is read to its end, up to the size limit.
 #[cfg(target_os = "linux")]
 #[test]
 fn pipes_that_end_are_read() {

@@ -1,5 +1,5 @@
-//! Contract: no key of a launch file is ignored. For each key of the table that the reader has: absent, twice, misspelt by a letter,
-//! and with a value of each JSON type, deep in the object that it belongs to. What the table does not allow is refused by name.
+//! Contract: no key of a launch file is ignored. Each key of the table is tested absent, repeated, misspelt, and with a value of each
+//! JSON type. Everything that the table does not allow is refused by name.
 
 use ptx_exec::{LaunchKey, launch_keys};
 
@@ -72,7 +72,7 @@ fn what_the_table_does_not_allow_is_refused_by_name() {
     let mut refused = 0;
     for key in &keys {
         for (ty, value) in values() {
-            // Room of gigabytes is what it says, and takes long.
+            // Gigabytes of scratch memory are valid, but slow.
             if key.name == "scratch" && value.len() > 6 {
                 continue;
             }
@@ -93,7 +93,7 @@ fn what_the_table_does_not_allow_is_refused_by_name() {
     assert!(refused > 20 * keys.len(), "{refused}");
 }
 
-/// Each example of the table is one: the reader takes the value, whatever the launch lacks then.
+/// The reader accepts each example of the table.
 #[test]
 fn every_example_is_taken() {
     let keys = launch_keys();

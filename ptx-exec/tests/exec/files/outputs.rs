@@ -44,7 +44,7 @@ fn two_outputs_are_two_files() {
         let e = error_of(&folder, &good.replacen(from, to, 1));
         assert!(e.contains("are one file") && e.contains("z.npy"), "{e}");
     }
-    // Arguments that say the same: two buffers, of which the file keeps the last.
+    // Equal arguments are two buffers, and the file keeps the last.
     let same = good.replacen(r#"{"npy": "x.npy"}"#, r#"{"npy": "y.npy", "out": "z.npy"}"#, 1);
     let report = run(&folder, &same).expect("it runs").remove(0);
     assert!(
@@ -55,7 +55,7 @@ fn two_outputs_are_two_files() {
     assert_eq!(report.written.len(), 1);
 }
 
-/// A list writes over what it has made itself, and over nothing that it began with.
+/// A list may replace its own outputs, but not its inputs.
 #[test]
 fn a_list_writes_over_its_own_files_alone() {
     let folder = folder("{}");

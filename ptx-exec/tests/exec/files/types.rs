@@ -63,7 +63,7 @@ fn an_argument_has_the_type_of_its_parameter() {
                 }
             }
         }
-        // Bytes fit any type, and a pointer what is as wide as an address.
+        // Bytes fit any type, and a pointer fits any type of 64 bits.
         let digits = "00".repeat(bytes);
         assert!(run(&folder, &launch(&format!("{{\"bytes\": \"{digits}\"}}"))).is_ok(), "{param}");
         assert!(run(&folder, &launch(&format!("{{\"bytes\": \"{digits}00\"}}"))).is_err(), "{param}");

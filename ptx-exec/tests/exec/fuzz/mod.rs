@@ -1,5 +1,4 @@
-//! Texts that nobody means well with: cut, changed, spliced, and of random bytes. Nothing panics, hangs or fills the memory, neither
-//! when they are read nor when what was accepted runs.
+//! Hostile texts: cut, changed, spliced, and random bytes. Reading and running them never panics, hangs or exhausts memory.
 
 use ptx_exec::{Modes, Module};
 
@@ -9,7 +8,7 @@ mod structure;
 use crate::forms::{Compare, Form, Inputs, forms, module};
 use crate::variables;
 
-/// How many, else; `PTX_EXEC_FUZZ_RUNS` sets it for a longer run, and `PTX_EXEC_FUZZ_SEED` where it begins.
+/// Default number of texts. `PTX_EXEC_FUZZ_RUNS` sets another number, and `PTX_EXEC_FUZZ_SEED` the first seed.
 const RUNS: u64 = 2000;
 
 fn mix(z: &mut u64) -> u64 {
@@ -47,7 +46,7 @@ const ODD: [&str; 26] = [
     "brx.idx %w1, LIST;",
 ];
 
-/// A text that was accepted runs, whatever it does: within its budget, and with findings or without.
+/// Runs an accepted text within a budget, with findings or without.
 fn run(module: &Module, ran: &mut usize) {
     for entry in module.entries().flatten().take(2) {
         let bytes: u64 = entry.params.last().map_or(0, |p| p.offset + p.bytes);
@@ -94,7 +93,7 @@ fn seeds() -> (String, Vec<Vec<String>>) {
     (head.to_owned(), rest.split("\n//").map(|entry| entry.lines().skip(1).map(str::to_owned).collect()).collect())
 }
 
-/// Changes a text line by line, so that most of what comes out is still PTX.
+/// Changes a text line by line, so that most lines are still PTX.
 fn mutate_lines(lines: &mut Vec<String>, others: &[Vec<String>], state: &mut u64) {
     let at = mix(state) as usize % lines.len();
     let other = &others[mix(state) as usize % others.len()];

@@ -1,4 +1,4 @@
-//! Right instructions of every form, in the registers of the generated programs, and what each operand may be replaced by.
+//! Correct instructions of every form, in the registers of the generated programs, and replacements for each operand.
 
 use crate::forms::forms;
 
@@ -48,7 +48,7 @@ const OTHERS: &str = "
     wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; lop3.b32 %w1, %w2, %w3, %w4, 0x96; bfi.b32 %w1, %w2, %w3, 4, 8; prmt.b32 %w1, %w2, %w3, 0x7531
 ";
 
-/// What an operand may be replaced by.
+/// Replacements for an operand.
 pub(super) const KINDS: [&str; 78] = [
     "%p0",
     "%p1",
@@ -203,7 +203,7 @@ pub(super) fn shapes() -> Vec<(String, Vec<String>)> {
     all
 }
 
-/// Operands: those commas count that stand in no bracket.
+/// Splits operands at commas outside brackets.
 fn split(operands: &str) -> Vec<String> {
     let (mut all, mut depth) = (vec![String::new()], 0);
     for c in operands.chars() {

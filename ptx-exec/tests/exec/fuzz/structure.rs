@@ -1,5 +1,5 @@
-//! Programs that know what PTX looks like: every instruction form, with every operand replaced by every kind of operand in turn, among
-//! right instructions. Whatever is accepted runs, and the lowering makes no mistake of its own.
+//! Structured fuzzing: every instruction form, with every operand replaced by every kind of operand in turn, among correct instructions.
+//! Accepted programs run, and the lowering has no internal error.
 
 use ptx_exec::{Buffer, Data, ErrorKind, Modes, Module, Placement, TensorCores};
 
