@@ -1,9 +1,8 @@
 //! The memory of the device: one arena of 32-bit words, in which every allocation has an address.
 //!
-//! The words are atomic, and every access to them is relaxed: guests that race read one value or the other, and the host
-//! never races. Accesses of 8 bytes and more are several words, accesses of 1 and 2 bytes change a part of one. That is
-//! all that a guest can tell where blocks run in parallel: an entry with atomics, fences or strong accesses runs its blocks on
-//! one thread, in turns.
+//! The words are atomic, with relaxed accesses. So a race of the kernel reads one value or the other, and is no race of the host. An
+//! access of 8 bytes or more is several words; an access of 1 or 2 bytes changes a part of a word. Only blocks that run in parallel could
+//! observe this. An entry with atomics, fences or strong accesses runs its blocks on one thread, in turns.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
@@ -14,7 +13,7 @@ use crate::Target;
 
 /// The address of the arena's first byte.
 pub(super) const BASE: u64 = 0x7f00_0000_0000;
-/// Bytes around allocations that belong to none.
+/// Unused bytes around allocations.
 const GAP: u64 = 512;
 /// The most that a launch may take, in bytes.
 const MOST: u64 = 64 << 30;
@@ -30,7 +29,7 @@ pub(super) struct Allocation {
     /// Its tensors; `None` where all of its bytes count.
     pub(super) elements: Option<Elements>,
     pub(super) is_param: bool,
-    /// All of it was written before the launch, and nobody writes it.
+    /// Whether it is initialised before the launch and read-only.
     pub(super) known: bool,
 }
 
@@ -41,12 +40,12 @@ impl Allocation {
     }
 }
 
-/// What may be all zeros.
+/// Types that may be all zeros.
 trait Zeros {}
 impl Zeros for AtomicU32 {}
 impl Zeros for AtomicU8 {}
 
-/// Memory that the system has cleared, so that nobody writes it before it is used; `None` where there is too little.
+/// Memory that the system has cleared, which is not touched before its use; `None` if there is too little.
 fn zeros<T: Zeros>(n: usize) -> Option<Vec<T>> {
     let layout = Layout::array::<T>(n).ok().filter(|layout| layout.size() > 0)?;
     // SAFETY: the layout is not empty.
@@ -61,7 +60,7 @@ pub(super) struct Memory {
     /// By ascending address.
     pub(super) allocations: Vec<Allocation>,
     end: u64,
-    /// For each word, which of its bytes somebody wrote.
+    /// The initialised bytes of each word, as a mask.
     written: Vec<AtomicU8>,
 }
 
@@ -98,7 +97,7 @@ impl Memory {
         Ok(self.allocations.len() - 1)
     }
 
-    /// Makes the words; nothing is placed afterwards.
+    /// Allocates the words, after all placements.
     pub(super) fn allocate(&mut self, checked: bool) -> Result<(), Error> {
         let words = (self.end.saturating_add(GAP) / 4 + 4) as usize;
         let refuse =
@@ -135,7 +134,7 @@ impl Memory {
         }
     }
 
-    /// Bytes that belong to somebody, for the space of a region.
+    /// Marks bytes as initialised.
     pub(super) fn mark(&self, address: u64, bytes: u64) {
         if self.written.is_empty() {
             return;
@@ -169,7 +168,7 @@ impl Memory {
         a.elements.as_ref().is_none_or(|elements| elements.inside(address - a.start, bytes))
     }
 
-    /// Whether some of an allocation's bytes belong to no element.
+    /// Whether some bytes of an allocation are outside all elements.
     #[inline]
     pub(super) fn has_gaps(&self, allocation: usize) -> bool {
         self.allocations[allocation].elements.as_ref().is_some_and(Elements::has_gaps)
@@ -255,13 +254,13 @@ impl Memory {
         }
     }
 
-    /// The bytes of an allocation that nobody writes during a launch, from a place of which an address is the distance.
+    /// The base pointer of a read-only allocation, which addresses are added to.
     #[inline(always)]
     pub(super) fn fixed(&self, a: &Allocation) -> Option<*const u8> {
         self.bytes().filter(|_| !a.writable)
     }
 
-    /// All bytes, from that place.
+    /// The base pointer of all bytes.
     #[inline(always)]
     pub(super) fn bytes(&self) -> Option<*const u8> {
         cfg!(target_endian = "little").then(|| self.words.as_ptr().cast::<u8>().wrapping_sub(BASE as usize))

@@ -1,7 +1,6 @@
-//! Words that look alike, for hints.
+//! Similar words, for hints on misspelt ones.
 
-/// The known word that is nearest to a mistyped one, where at most a third of its letters and one differ; among equals the first in
-/// order.
+/// The known word nearest to a misspelt one, if at most a third of its letters plus one differ. Among equals, the first.
 pub(crate) fn nearest<'n>(word: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let alike = known.into_iter().map(|name| (strsim::osa_distance(word, name), name));
     alike.filter(|(distance, name)| *distance <= 1 + name.len().min(word.len()) / 3).min().map(|(_, name)| name)

@@ -15,7 +15,7 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     pub(super) end: Position,
     pub(super) module: Module<'a>,
-    /// Whether the operands are those of a call.
+    /// Whether the parser is in the operands of a call.
     pub(super) in_call: bool,
     /// The place that instructions belong to from here on.
     pub(super) loc: Option<u32>,
@@ -348,7 +348,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// A name as it is quoted in an error: hostile texts have long ones.
+/// A name for an error message, cut to a limit: hostile texts have long names.
 pub(super) fn clip(name: &str) -> String {
     if name.len() <= 80 { name.to_owned() } else { name.chars().take(77).chain("...".chars()).collect() }
 }

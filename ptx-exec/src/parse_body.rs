@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
 
     fn single(&mut self, depth: u32) -> Result<Operand<'a>, Error> {
         match self.peek() {
-            // `(a, b)` of a call is no expression.
+            // `(a, b)` of a call is not an expression.
             Some(Token::Punct(b'(')) if self.in_call => {
                 self.at += 1;
                 Ok(Operand::List(self.list(b')', depth)?))

@@ -1,4 +1,4 @@
-//! Where the memory of a launch is placed, and what it holds before.
+//! Places the memory of a launch, and fills it.
 
 use super::Error;
 use super::code::{Code, Inst, Op};
@@ -41,7 +41,7 @@ const MOST_SHARED: u64 = 227 << 10;
 const MOST_ALIGN: u64 = 1 << 20;
 
 impl Buffer<'_> {
-    /// Its bytes, with those before its first one that its alignment leaves free.
+    /// Its size, with the padding before its first byte.
     fn placed_bytes(&self) -> Result<u64, Error> {
         let refuse = |what: &str, found: String, required: String| {
             Err(Error::launch(what).found(format!("{found} of {}", super::parse::clip(&self.name))).required(required))

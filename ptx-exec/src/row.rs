@@ -1,4 +1,4 @@
-//! Lane functions that are loops of their own.
+//! Lane functions with a vector loop.
 
 use super::code::Class;
 
@@ -44,7 +44,7 @@ pub(super) enum Row {
 }
 
 impl Row {
-    /// That of an instruction of one lane function.
+    /// The loop of an instruction with one lane function.
     pub(super) fn of(opcode: &str) -> Option<Row> {
         Some(match opcode {
             "cvt.u32.u16" | "cvt.s32.u16" | "cvt.u16.u32" | "cvt.s16.s32" | "cvt.u16.s32" => Row::Low16,
@@ -86,7 +86,7 @@ impl Row {
         })
     }
 
-    /// The classes of its destination and its operands, as many as it has.
+    /// The classes of its destination and of its operands.
     pub(super) fn classes(self) -> (Class, &'static [Class]) {
         use Class::{W32, W64};
         match self {

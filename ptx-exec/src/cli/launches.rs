@@ -73,7 +73,7 @@ fn tell(done: &FileReport, replay: &str, out: Output) {
     let entry = &done.entry;
     out.text(format_args!("{entry}: {verdict} with seed {}, {} warp instructions", done.seed, report.instructions));
     match &done.seeds {
-        None => out.text("  other seeds order warps and asynchronous work otherwise: --seeds 8 tries eight"),
+        None => out.text("  other seeds give other orders of warps and asynchronous work: --seeds 8 tries eight"),
         Some(seeds) => of_seeds(seeds, replay, out),
     }
     done.written.iter().for_each(|file| out.text(format_args!("  wrote {}", file.display())));
@@ -93,7 +93,7 @@ fn of_seeds(seeds: &Seeds, replay: &str, out: Output) {
     match seeds.failing.len() {
         0 => out.text(format_args!("  right with each seed {range}")),
         n => {
-            out.text(format_args!("  {n} of the {} seeds {range} found something", seeds.count));
+            out.text(format_args!("  {n} of the {} seeds {range} have findings", seeds.count));
             out.text(format_args!("  again: {replay}"));
         }
     }

@@ -1,10 +1,10 @@
 //! The kinds of findings.
 
-/// The kind of a finding. Which rule is broken is a [`Rule`](super::Rule), of which a kind has one or more.
+/// The kind of a finding. Each kind has one or more [`Rule`](super::Rule)s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// An access outside of the elements of a tensor, and of every other allocation and variable.
+    /// An access outside the elements of all tensors, and outside all allocations and variables.
     OutOfBounds,
     /// An address that is not a multiple of the bytes of the access.
     Misaligned,
@@ -12,7 +12,7 @@ pub enum FindingKind {
     WriteToInput,
     /// An uninitialised value is stored to global memory, or decides an address, a branch or an atomic.
     Uninitialized,
-    /// Two accesses of one place that nothing orders, at least one of them a write.
+    /// A data race: two unordered accesses of one place, at least one of them a write.
     Race,
     /// A barrier that not all of its threads reach, or with a wrong count, or that is not initialised.
     BarrierMisuse,
@@ -28,7 +28,7 @@ pub enum FindingKind {
     Trap,
     /// An `assert` of the kernel failed.
     Assert,
-    /// A signal, or the end of the process that ran the kernel.
+    /// A signal, or a crash of the process that ran the kernel.
     Crash,
     /// Undefined behaviour of C++ or of a CUDA intrinsic.
     Undefined,
@@ -58,7 +58,7 @@ impl FindingKind {
         }
     }
 
-    /// One line on what is wrong.
+    /// The fault in one line.
     pub fn title(self) -> &'static str {
         match self {
             FindingKind::OutOfBounds => "the kernel accesses memory that is not its own",
@@ -74,7 +74,7 @@ impl FindingKind {
             FindingKind::Trap => "the kernel stops itself",
             FindingKind::Assert => "an assertion of the kernel fails",
             FindingKind::Crash => "the kernel crashes",
-            FindingKind::Undefined => "the kernel does what C++ or CUDA leaves undefined",
+            FindingKind::Undefined => "the kernel has undefined behaviour of C++ or CUDA",
             FindingKind::AddressError => "the kernel accesses memory outside its own objects",
         }
     }

@@ -28,7 +28,7 @@ impl Rule {
         self.said().because
     }
 
-    /// The section of the PTX ISA that says so, by its title; empty where the PTX ISA has none.
+    /// The title of the section of the PTX ISA; empty without one.
     pub fn section(self) -> &'static str {
         self.said().section
     }
@@ -38,7 +38,7 @@ impl Rule {
         self.said().help
     }
 
-    /// Because of what, with the section.
+    /// The reason, with the section.
     pub(super) fn reason(self) -> String {
         let Said { because, section, .. } = self.said();
         if section.is_empty() { (*because).to_owned() } else { format!("{because} (PTX ISA, \"{section}\")") }
@@ -52,7 +52,7 @@ impl fmt::Display for Rule {
 }
 
 impl From<FindingKind> for Rule {
-    /// The rule of a kind that has one, or the most general one of its rules.
+    /// The most general rule of a kind.
     fn from(kind: FindingKind) -> Rule {
         match kind {
             FindingKind::OutOfBounds => Rule::InBounds,

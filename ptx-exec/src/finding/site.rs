@@ -4,10 +4,10 @@ use core::fmt;
 
 use crate::Target;
 
-/// A line of the kernel's text, or of what it includes.
+/// A line of the kernel's source, or of an included file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceLine {
-    /// As the compiler wrote it.
+    /// The file name, as the compiler wrote it.
     pub file: String,
     /// Counted from 1.
     pub line: u32,
@@ -17,7 +17,7 @@ pub struct SourceLine {
 const LIBRARIES: [&str; 9] = ["cute", "cutlass", "cuda", "cub", "thrust", "nv", "cooperative_groups", "crt", "cccl"];
 
 impl SourceLine {
-    /// Whether it is in a header of CUDA or CUTLASS, as far as the name says.
+    /// Whether its name is that of a header of CUDA or CUTLASS.
     pub fn is_library(&self) -> bool {
         SourceLine::is_library_file(&self.file)
     }
@@ -71,7 +71,7 @@ impl fmt::Display for SourceLine {
 pub struct Site {
     /// The line of the PTX, counted from 1; 0 where C++ was run.
     pub ptx_line: u32,
-    /// The instruction, as `ld.global.f32`; empty where C++ was run.
+    /// The opcode, such as `ld.global.f32`; empty where C++ was run.
     pub opcode: String,
     /// The source line, then the lines that its function was inlined at.
     pub source: Vec<SourceLine>,
@@ -88,7 +88,7 @@ impl Site {
         self.source.iter().find(|line| !line.is_library()).or(self.source.last())
     }
 
-    /// Which lines of the chain are shown: the innermost, and the user's innermost and outermost.
+    /// The lines of the chain to show: the innermost, and the user's innermost and outermost.
     fn shown(&self) -> Vec<usize> {
         let is_user = |i: &usize| !self.source[*i].is_library();
         let of_user = (0..self.source.len()).find(is_user);
@@ -174,20 +174,20 @@ impl fmt::Display for Who {
 /// The other access of a race.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Other {
-    /// Who it was.
+    /// The thread.
     pub who: Who,
-    /// Whether it wrote.
+    /// Whether it is a write.
     pub write: bool,
-    /// Whether it was a copy, a store or a product in flight, which nobody had waited for.
+    /// Whether it is a copy, a store or a product in flight, before any wait.
     pub in_flight: bool,
-    /// Where.
+    /// The instruction.
     pub site: Option<Site>,
 }
 
 /// Where an uninitialised value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Who read it.
+    /// The thread that read it.
     pub who: Who,
     /// The load, copy or product that read it.
     pub site: Site,
@@ -196,7 +196,7 @@ pub struct Origin {
 }
 
 impl Other {
-    /// What it is, where it was still in flight.
+    /// A description of an access in flight.
     pub(super) fn in_words(&self) -> &'static str {
         let opcode = self.site.as_ref().map_or("", |site| site.opcode.as_str());
         let is = |what: &str| opcode.starts_with(what);

@@ -11,7 +11,7 @@ use crate::types::Ty;
 const COMPARISONS: [&str; 14] =
     ["eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"];
 
-/// What is compared, and how.
+/// A comparison.
 struct Comparison {
     ty: Ty,
     cmp: u32,
@@ -22,7 +22,7 @@ struct Comparison {
     negate_c: bool,
 }
 
-/// What `set` writes where a comparison of a type holds; `None` where the two do not go together.
+/// The value that `set` writes for true, by type; `None` for types that `set` does not have.
 fn holds(to: Ty, ty: Ty) -> Option<u64> {
     let is_half = matches!(ty, Ty::F16 | Ty::Bf16);
     Some(match to {
@@ -87,7 +87,7 @@ impl<'a> Lower<'a, '_> {
         self.fast(Op::Or32, d, &[a, b])
     }
 
-    /// What an instruction compares, and how many types it names.
+    /// The comparison of an instruction, and the number of types in its name.
     fn comparison(&mut self, i: &Instruction<'a>) -> Result<(Comparison, usize)> {
         let m = mods(i);
         let (Some(ty), Some(word)) = (m.types.last().copied(), m.words.first()) else {

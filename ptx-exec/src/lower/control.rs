@@ -88,7 +88,7 @@ impl<'a> Lower<'a, '_> {
         if pointer.is_none() && !rest.is_empty() {
             return Err(self.malformed(i, "results, the name of a function, and arguments"));
         }
-        // A guarded call goes around what stands in its place.
+        // A guarded call branches around the inlined body.
         let around = (self.guard != NONE).then(|| format!("call{}\0around", self.code.insts.len()));
         if let Some(label) = &around {
             self.guard ^= 1;
@@ -201,7 +201,7 @@ impl<'a> Lower<'a, '_> {
         Ok(())
     }
 
-    /// Puts a function's body in place of its call.
+    /// Inlines a function at its call.
     pub(super) fn inline(
         &mut self,
         i: &Instruction<'a>,
@@ -262,7 +262,7 @@ impl<'a> Lower<'a, '_> {
         Ok(())
     }
 
-    /// What CUDA's device runtime supplies.
+    /// Functions of CUDA's device runtime.
     fn system_call(
         &mut self,
         i: &Instruction<'a>,
@@ -292,7 +292,7 @@ impl<'a> Lower<'a, '_> {
         }
         let list = self.list(&registers);
         self.emit(Inst { list, len: registers.len() as u8, ..Inst::new(op) })?;
-        // What `vprintf` returns is not modelled: 0.
+        // The result of `vprintf` is not modelled: it is 0.
         for operand in results {
             let zero = self.constant(0, Base::Zero, false)?;
             if let Some(at) = self.passed(operand, name, Ty::U32.bytes())? {

@@ -1,13 +1,13 @@
-//! Branches that lanes of a warp must not part at, because a barrier of the whole warp lies on one way and not on the other.
+//! Branches where a warp must not diverge, because a barrier of the whole warp is on one path only.
 //!
-//! Such a branch decides whether the barrier is executed: the barrier lies between the branch and the instruction where its ways meet
-//! again, the branch's immediate post-dominator (Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm"). A branch whose ways meet
-//! only where threads end is none of them: threads may exit before a barrier.
+//! The barrier lies between the branch and the instruction where its paths meet again. That is the branch's immediate post-dominator
+//! (Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm"). A branch with paths that meet only at the end of the thread does not
+//! count, since threads may exit before a barrier.
 
 use super::regs::{leaders, successors};
 use crate::code::{Draft, Op};
 
-/// Branches in branches that are told of a barrier inside.
+/// Levels of nested branches around a barrier.
 const NESTED: usize = 64;
 /// No block.
 const NONE: u32 = u32::MAX;

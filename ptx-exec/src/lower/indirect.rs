@@ -1,4 +1,4 @@
-//! Calls through pointers: each function that may be meant stands in place of the call, behind a comparison of its address.
+//! Calls through pointers: every possible function is inlined, each after a comparison of its address.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::num::int;
 use crate::parse::clip;
 
-/// Where functions have their addresses: no memory lies there.
+/// The addresses of functions, outside all memory.
 const FUNCTIONS: u64 = 0x0300_0000_0000;
 /// Bytes from a function to the next.
 const STEP: u64 = 256;
@@ -41,7 +41,7 @@ impl<'a> Lower<'a, '_> {
         all
     }
 
-    /// The functions that a call through a pointer may mean.
+    /// The possible targets of a call through a pointer.
     fn targets(&self, i: &Instruction<'a>, list: &Operand<'a>) -> Result<Vec<usize>> {
         let Operand::Name(name, None) = list else {
             return Err(self.malformed(i, "a prototype or a list of functions"));

@@ -10,7 +10,7 @@ use crate::machine::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::memory::BASE;
 use crate::types::{Space, Ty};
 
-/// What the modifiers of an access say.
+/// The modifiers of an access.
 struct Access {
     space: Space,
     order: Order,
@@ -314,7 +314,7 @@ impl<'a> Lower<'a, '_> {
         };
         let a = self.source(&i.operands[1], Ty::U64)?;
         if !to && matches!(space, Space::Param | Space::Const) {
-            // A name has its generic address already, but for what 32 bits have cut off.
+            // The address of a name is already generic, except for the bits that 32 bits cut off.
             let [low, high] = [(1 << 32) - 1, BASE].map(|v| self.constant(v, Base::Zero, true));
             self.fast(Op::And64, d, &[a, low?])?;
             return self.fast(Op::Or64, d, &[d, high?]);

@@ -1,4 +1,4 @@
-//! From names to rows of registers: one entry, with every function that it calls in place of the call.
+//! Lowers one entry: names become rows of registers, and calls are inlined.
 
 mod alu;
 mod compare;
@@ -38,7 +38,7 @@ const MAX_REGISTERS: usize = 16 << 20;
 /// Calls in calls.
 const MAX_DEPTH: usize = 64;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug)]
 enum Binding {
     /// Registers by number: the first, how many, whether the name is a prefix; lanes of a vector.
@@ -117,7 +117,7 @@ struct Lower<'a, 'm> {
 
 /// Calls `f` with the rows that an instruction reads, and with those that it writes.
 pub(super) fn operands_of(code: &Draft, inst: &Inst, classes: [Class; 5], mut f: impl FnMut(u32, bool)) {
-    // A predicate's number is no row.
+    // The number of a predicate is not a row.
     let mut inst = Inst { guard: NONE, ..*inst };
     let fields = [&mut inst.d, &mut inst.e, &mut inst.a, &mut inst.b, &mut inst.c];
     for (operand, class) in fields.into_iter().zip(classes) {

@@ -239,7 +239,7 @@ impl<'a> Lower<'a, '_> {
         self.error(ErrorKind::Syntax, "the instruction does not discard this result").found("_").required(required)
     }
 
-    /// A register that is written, where the instruction may discard the result: for `_` it is one that nobody reads.
+    /// A destination that the instruction may discard: for `_`, an unused register.
     pub(super) fn sink(&mut self, operand: &Operand<'_>, class: Class) -> Result<u32> {
         if !is_sink(operand) {
             return self.destination(operand, class);
@@ -257,7 +257,7 @@ impl<'a> Lower<'a, '_> {
         if is_sink(operand) { self.sink(operand, class(ty)) } else { self.destination_of(operand, ty) }
     }
 
-    /// The registers of a vector that is written: `_` for some of them, but not for all.
+    /// The registers of a destination vector: `_` for some of them, but not for all.
     pub(super) fn sinks(&mut self, all: &[Operand<'_>], class: Class) -> Result<Vec<u32>> {
         if all.iter().all(is_sink) {
             return Err(self.discarded("a register among the elements"));
@@ -386,7 +386,7 @@ impl<'a> Lower<'a, '_> {
         if i.operands.len() == n { Ok(()) } else { Err(self.malformed(i, &format!("{n} operands"))) }
     }
 
-    /// What an address adds to, where it lies at a byte of a variable; where it is put is noted.
+    /// The value of an address in an initialiser. Notes its place in the variable.
     fn initial_address(
         &self,
         v: &Variable<'_>,

@@ -1,11 +1,11 @@
-//! Registers get rows: those that are not alive at the same time share one, so that a warp's registers stay in the cache.
+//! Register allocation: registers that are not live at the same time share a row, so that a warp's registers stay in the cache.
 
 use std::collections::HashMap;
 
 use crate::code::{Class, Draft, Inst, NONE, Op};
 use crate::proof::Kind;
 
-/// Bits of the largest table of what is alive where; beyond it, registers of several blocks are alive everywhere.
+/// Bits of the largest liveness table. Beyond it, registers of several blocks count as live everywhere.
 const MOST: usize = 1 << 31;
 
 /// Calls `f` with each operand: whether it is written.
@@ -207,7 +207,7 @@ fn alive(code: &Draft, starts: &[usize], block_of: &[u32], words: usize, gen_set
 /// Gives each register its row, or each predicate its number, and rewrites the instructions. Says what each row holds.
 pub(in super::super) fn assign(code: &mut Draft, classes: &[Class], constants: &HashMap<u32, usize>) -> Vec<Kind> {
     let mut spans = spans(code, classes.len());
-    // What `wgmma` reads and writes, it does so while other instructions run: no other register may lie there.
+    // `wgmma` accesses its registers while other instructions run, so these registers share no row.
     for inst in code.insts.iter().filter(|i| i.op == Op::Wgmma) {
         for r in &code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize] {
             (spans.first[*r as usize], spans.last[*r as usize]) = (0, code.insts.len() as u32);
@@ -245,7 +245,7 @@ pub(in super::super) fn assign(code: &mut Draft, classes: &[Class], constants: &
         });
         active.push(core::cmp::Reverse((spans.last[r as usize], r)));
     }
-    // Constants in the order in which they were met; those that nobody reads any more have no row.
+    // Constants in order of their first use; unused ones get no row.
     let mut all: Vec<(&u32, &usize)> = constants.iter().collect();
     all.sort_by_key(|(_, c)| **c);
     for (r, c) in all {

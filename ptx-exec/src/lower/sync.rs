@@ -1,4 +1,4 @@
-//! Barriers, and what lanes of a warp do together.
+//! Barriers, and warp-wide instructions.
 
 use super::{Lower, Result};
 use crate::ast::{Instruction, Operand};
@@ -27,7 +27,7 @@ impl<'a> Lower<'a, '_> {
                 self.emit(Inst { d, e, a, ..Inst::new(Op::Elect) })?;
                 Ok(())
             }
-            // Launches that depend on each other run one after the other here.
+            // Dependent launches run one after the other here.
             "griddepcontrol" => match i.modifiers[..] {
                 ["wait"] => self.emit(Inst::new(Op::GridWait)).map(drop),
                 ["launch_dependents"] => self.emit(Inst::new(Op::Nop)).map(drop),

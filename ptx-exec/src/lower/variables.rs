@@ -1,4 +1,4 @@
-//! Variables get their places: of the module, of blocks, of threads, and parameters.
+//! Places variables of the module, of blocks and of threads, and parameters.
 
 use super::regs::operands;
 use super::{Binding, Lower, Place, Result};
@@ -9,7 +9,7 @@ use crate::parse::clip;
 use crate::types::Space;
 
 impl<'a> Lower<'a, '_> {
-    /// Drops those of the first variables of shared memory, which are the module's, that the entry does not use, as ptxas does.
+    /// Drops the module's shared variables that the entry does not use, as ptxas does. They are the first `of_module` ones.
     pub(super) fn drop_unused(&mut self, of_module: usize) {
         let code = &mut self.code;
         let mut is_read = vec![false; code.constants.len()];
@@ -32,7 +32,7 @@ impl<'a> Lower<'a, '_> {
         for constant in &mut code.constants {
             match &mut constant.base {
                 Base::Shared(i) | Base::SharedGeneric(i) if used[*i as usize] => *i = number[*i as usize],
-                // Nobody reads it.
+                // It is never read.
                 Base::Shared(_) | Base::SharedGeneric(_) => constant.base = Base::Zero,
                 _ => {}
             }

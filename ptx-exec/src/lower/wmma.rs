@@ -1,5 +1,5 @@
-//! `wmma`: loads, stores and products of whole matrices. A fragment lies in registers as those of `mma` do, which the product is made
-//! of: so it was seen on an H200. A product with 32 columns is that of the transposes.
+//! `wmma`: loads, stores and products of whole matrices. Fragments have the register layout of `mma`, as seen on an H200, and a product
+//! is made of several `mma`. A product with 32 columns is computed as the product of the transposes.
 
 use super::alu::class;
 use super::wmma_access::Access;
@@ -13,7 +13,7 @@ use crate::types::{Space, Ty};
 /// Rows of A, columns of B, elements of a sum.
 pub(super) type Shape = [u32; 3];
 
-/// Which matrix a fragment is of.
+/// The matrix of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Matrix {
     A,
@@ -42,7 +42,7 @@ impl Fragment {
         (32 / self.ty.bits()).max(1)
     }
 
-    /// Whether the product is that of the transposes.
+    /// Whether the product is computed from the transposes.
     fn is_turned(&self) -> bool {
         self.shape[1] == 32
     }
@@ -158,7 +158,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// The registers of a fragment; those that hold nothing are left out.
+    /// The registers of a fragment, without those that hold no elements.
     fn fragment(&mut self, i: &Instruction<'a>, operand: &Operand<'a>, of: Fragment, write: bool) -> Result<Vec<u32>> {
         let all = match operand {
             Operand::Vector(all) => &all[..],
@@ -229,7 +229,7 @@ impl<'a> Lower<'a, '_> {
 
     fn wmma_load(&mut self, access: &mut Access, registers: &[u32]) -> Result<()> {
         let used = access.of.used() as usize;
-        // A register may be one that the address is made of: all are loaded first.
+        // A destination may be a register of the address, so all values are loaded first.
         let mut loaded = Vec::new();
         for n in 0..used as u32 {
             loaded.push(self.wmma_load_register(access, n)?);

@@ -1,4 +1,4 @@
-//! Where the elements of a fragment lie in memory: loads and stores of lanes, one for each register or for each element.
+//! Addresses of a fragment's elements in memory: loads and stores of lanes, one for each register or for each element.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub(super) struct Access {
     /// The address of the lane's first element, and bytes from a row to the next: of the mode that is not contiguous.
     first: u32,
     row: u32,
-    /// Addresses so many rows behind the first.
+    /// Addresses by distance in rows from the first.
     rows: HashMap<u32, u32>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Lower<'a, '_> {
         Ok(Access { of, is_along, space, wide, offset, first, row, rows: HashMap::from([(0, first)]) })
     }
 
-    /// The address `n` rows behind the first.
+    /// The address `n` rows after the first.
     fn wmma_row(&mut self, access: &mut Access, n: u32) -> Result<u32> {
         if let Some(known) = access.rows.get(&n) {
             return Ok(*known);

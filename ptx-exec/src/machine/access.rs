@@ -1,4 +1,4 @@
-//! Where the bytes of an access lie: addresses are checked, always, lane by lane. Accesses of whole warps are in `bulk`.
+//! Address checks, lane by lane, in every mode. Accesses of whole warps are in `bulk`.
 
 use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Near, Warp};
@@ -8,7 +8,7 @@ use crate::code::{Inst, LocalVariable, MemInfo};
 use crate::memory::BASE;
 use crate::types::Space;
 
-/// Where bytes lie.
+/// A place in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// An address of the arena.
@@ -19,7 +19,7 @@ pub(super) enum Place {
     Local(u64),
 }
 
-/// Finds the bytes of an access, or says what is wrong with it.
+/// Finds the place of an access, or reports its fault.
 #[inline(always)]
 pub(super) fn locate(
     g: &Grid<'_>,
@@ -179,7 +179,7 @@ impl Place {
     }
 }
 
-/// The addresses of an access, a lane each; lanes outside of the mask have that of the first one in it.
+/// The addresses of an access by lane. Lanes outside the mask get the address of the first lane in it.
 ///
 /// # Safety
 /// `a` is a row of the warp, of 64 bits or 32.
@@ -262,7 +262,7 @@ pub(super) fn fault(
     report::access(g, b, w, kind, pc, lane, mem.space, address, bytes, write);
 }
 
-/// Which lanes' generic addresses lie in a space.
+/// The lanes with generic addresses in a space.
 pub(super) fn is_space(g: &Grid<'_>, rank: u32, addresses: &[u64; 32], space: u32) -> u32 {
     let inside = |address: u64| {
         let shared = address.wrapping_sub(SHARED_WINDOW) < WINDOW;

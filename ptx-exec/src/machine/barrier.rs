@@ -1,4 +1,4 @@
-//! Barriers of a block: lanes arrive, and all go on when there are as many as it waits for.
+//! Barriers of a block: lanes arrive, and all continue when the expected number has arrived.
 
 use super::block::Running;
 use super::hopper::Issue;
@@ -39,12 +39,16 @@ pub(super) unsafe fn arrive(
     let barrier = &mut b.barriers[slot];
     if barrier.in_use && barrier.count != count {
         let text = |c: Option<u32>| c.map_or("all".to_owned(), |c| c.to_string());
-        let detail = format!("barrier {number} waits for {} threads, this for {}", text(barrier.count), text(count));
+        let detail = format!(
+            "barrier {number} already waits for {} threads, and this instruction names {}",
+            text(barrier.count),
+            text(count)
+        );
         report::simple(g, b, w, Rule::OneCount, pc, mask, detail);
     }
     let barrier = &mut b.barriers[slot];
     (barrier.in_use, barrier.count) = (true, count);
-    // With a count, a warp counts whole, however many threads of it there are.
+    // With a count, a warp counts as 32 threads.
     barrier.arrived += if count.is_some() && mask == w.live { 32 } else { mask.count_ones() };
     if inst.op == Op::BarRed {
         // SAFETY: as above.
@@ -64,13 +68,13 @@ pub(super) unsafe fn arrive(
     Event::Wait
 }
 
-/// Some lanes of a warp are at a barrier that all of them have to execute.
+/// Reports a barrier of the whole warp that only some lanes execute.
 fn parted(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, mask: u32) {
     let detail = format!("{} of the warp's {} threads are here", mask.count_ones(), w.live.count_ones());
     report::simple(g, b, w, Rule::WholeWarp, pc, mask, detail);
 }
 
-/// Where nothing goes on: tells of lanes that wait at a barrier for others of their warp; whether there are any.
+/// In a deadlock: reports lanes that wait at a barrier for other lanes of their warp. Returns whether there are any.
 pub(super) fn tell_parted(g: &Grid<'_>, r: &mut Running) -> bool {
     let is_barrier = |pc: u32| matches!(g.code.insts[pc as usize].op, Op::Bar | Op::BarArrive | Op::BarRed);
     let mut any = false;
@@ -89,7 +93,7 @@ pub(super) fn tell_parted(g: &Grid<'_>, r: &mut Running) -> bool {
 pub(super) struct Absent {
     /// The barrier's instruction.
     pub(super) pc: u32,
-    /// Of each warp.
+    /// The exited lanes of each warp.
     pub(super) lanes: Vec<u32>,
 }
 
@@ -101,7 +105,7 @@ fn absent(r: &Running, rank: u32, number: u32) -> Option<Absent> {
     lanes.iter().any(|l| *l != 0).then_some(Absent { pc, lanes })
 }
 
-/// Opens the barriers that have all that they wait for.
+/// Opens the barriers that are complete.
 pub(super) fn open(g: &Grid<'_>, r: &mut Running) {
     cluster::open(g, r);
     for slot in 0..r.block.barriers.len() {

@@ -18,9 +18,9 @@ use super::warp::{Barrier, Block, Group, Wait, Warp, refill};
 use super::{Grid, Outcome, RESERVED, Random, barrier, flight, hopper, meeting, parting, polls, report};
 use crate::{Finding, Rule, Stages};
 
-/// Warp instructions of a turn, where others wait for theirs.
+/// Warp instructions of a turn, if other warps are ready.
 const TURN: u64 = 20_000;
-/// Warp instructions between two looks at whether another block has stopped the launch.
+/// Warp instructions between checks whether another block has stopped the launch.
 const SLICE: u64 = 1 << 20;
 /// Blocks with findings after which a launch ends.
 const ENOUGH: usize = 64;
@@ -74,7 +74,7 @@ fn start(g: &Grid<'_>, number: u64, old: Option<Running>) -> Running {
     Running { block, warps }
 }
 
-/// The group whose turn it is: the one of the lowest instruction that is ready, or another where `other`.
+/// The group to run: the ready group at the lowest instruction, or another with `other`.
 fn choose(w: &mut Warp, other: usize) -> Option<usize> {
     if let [Group { wait: Wait::Ready, .. }] = w.groups[..] {
         return Some(0);
@@ -86,8 +86,8 @@ fn choose(w: &mut Warp, other: usize) -> Option<usize> {
     (n > 0).then(|| ready[other % n])
 }
 
-/// Runs a group until it leaves the loop, or the launch has nothing left. A turn does not depend on how the budget is shared: where
-/// the worker's part of it ends, the group goes on with the next part.
+/// Runs a group until it leaves the loop, or the launch's budget is exhausted. The split of the budget between workers does not affect a
+/// turn: a group continues with the worker's next part.
 fn group_turn(
     g: &Grid<'_>,
     b: &mut Block,
@@ -117,7 +117,7 @@ struct Turn<'p, 'b> {
     purse: &'p mut Purse<'b>,
 }
 
-/// Runs a warp until it waits, has exited, or its turn is over; how many instructions it took.
+/// Runs a warp until it waits, exits, or its turn is over. Returns the number of instructions.
 fn turn(g: &Grid<'_>, r: &mut Running, index: usize, fuel: u64, purse: &mut Purse<'_>) -> u64 {
     let (b, w) = (&mut r.block, &mut r.warps[index]);
     let mut turn = Turn { left: fuel, purse };
@@ -176,7 +176,7 @@ fn waiting(g: &Grid<'_>, r: &Running) -> String {
                     let barrier = &r.block.barriers[(w.rank * 16 + n) as usize];
                     let live: u32 = r.warps.iter().filter(|o| o.rank == w.rank).map(|w| w.live.count_ones()).sum();
                     let of = barrier.count.unwrap_or(live);
-                    format!("{lanes} waits at barrier {n}, where {} of {of} threads are, {before}", barrier.arrived)
+                    format!("{lanes} waits at barrier {n} with {} of {of} threads, {before}", barrier.arrived)
                 }
                 Wait::Lanes(members) => {
                     format!("{lanes} waits for lanes {:#010x} at {at}", members & w.live & !group.mask)

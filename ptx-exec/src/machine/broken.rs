@@ -1,4 +1,4 @@
-//! Which rule two accesses break that nothing orders.
+//! The rule that two unordered accesses break.
 
 use super::Grid;
 use super::proxy::Room;
@@ -27,7 +27,7 @@ pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Acc
     if then.actor != 0 && !then.is_generic {
         return match (first.write, then.write) {
             (_, false) => Rule::WriteBeforeAsync,
-            // Who reads what no wait has told of does not wait at all, and comes before the copy by chance.
+            // A reader without any wait may come before or after the copy by chance.
             (false, true) if is_unseen(b, then.actor) => Rule::CopyArrival,
             _ => Rule::UseBeforeOverwrite,
         };
@@ -44,32 +44,32 @@ pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Acc
     }
 }
 
-/// The last barrier of the block, where the threads of an access had exited before it opened.
+/// The last barrier of the block, if the threads of an access had exited before it opened.
 pub(super) fn absent(b: &Block, w: &Warp, first: &Access) -> Option<u32> {
     let absent = b.absent.get(w.rank as usize)?.as_ref().filter(|_| first.warp / 32 == w.clock.id / 32)?;
     (first.lanes & !absent.lanes.get((first.warp % 32) as usize)? == 0).then_some(absent.pc)
 }
 
-/// Whether nobody has seen a phase of a barrier in shared memory end yet.
+/// Whether no thread has seen a phase of an `mbarrier` end yet.
 fn is_unseen(b: &Block, actor: u32) -> bool {
     b.flying.mbarriers.values().find(|m| m.actor == actor).is_some_and(|m| m.seen == 0)
 }
 
-/// The rule of fences that is broken, where this warp has read a flag that the earlier access was announced by, and that read.
+/// The broken fence rule if this warp has read the flag that announces the earlier access, with that read.
 pub(super) fn flag(w: &Warp, first: &Access, then: &Access) -> Option<(Rule, u32)> {
     let is_plain = |a: &Access| !a.in_flight && a.actor == 0 && !a.is_barrier && a.strong.is_none();
     let is_flag = is_plain(first) && is_plain(then) && first.warp != then.warp;
     is_flag.then(|| w.clock.fences.broken(first, then.warp / 32)).flatten()
 }
 
-/// The wait that is missing behind asynchronous work.
+/// The wait that is missing after asynchronous work.
 fn wait(g: &Grid<'_>, w: &Warp, first: &Access) -> Rule {
     let inst = &g.code.insts[first.pc as usize];
     match inst.op {
         Op::Wgmma => Rule::ProductWait,
         Op::Bulk if is_grouped(g, inst.x) => Rule::BulkWait,
         Op::CpAsync => Rule::CopyArrival,
-        // Who has waited for an earlier phase is overtaken by the copy of the next one.
+        // The copy of the next phase overtakes a thread that has waited for an earlier phase.
         _ if w.clock.knows(first.actor | ACTOR, 0, 1, 0) => Rule::UseBeforeOverwrite,
         _ => Rule::CopyArrival,
     }

@@ -1,7 +1,7 @@
-//! The warp instructions that a launch may take: not one more is executed, on however many threads of the host blocks run.
+//! The budget of warp instructions of a launch. It is exact for any number of host threads.
 //!
-//! Each worker takes a part of what is left, and another one when that is used. The parts become small towards the end. A worker that
-//! finds nothing left waits for what the others give back, since their blocks may end before they have used it.
+//! Each worker takes a part of the rest, and another part when that is used. The parts become small towards the end. If nothing is left,
+//! a worker waits for others to return unused instructions, since their blocks may end early.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ struct Left {
     holders: usize,
 }
 
-/// What a launch has left.
+/// The rest of the budget.
 pub(super) struct Budget {
     left: Mutex<Left>,
     given_back: Condvar,
@@ -31,7 +31,7 @@ impl Budget {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A part; 0 where nothing is left, and no other worker can give any back.
+    /// Takes a part; 0 if nothing is left and no other worker can return any.
     fn take(&self) -> u64 {
         let mut left = self.left();
         while left.instructions == 0 && left.holders > 0 {
@@ -51,12 +51,12 @@ impl Budget {
     }
 }
 
-/// What a worker holds of it.
+/// A worker's part of the budget.
 pub(super) struct Purse<'b> {
     budget: &'b Budget,
     rest: u64,
     holds: bool,
-    /// Whether the launch has nothing left.
+    /// Whether the budget is exhausted.
     pub(super) is_empty: bool,
 }
 
@@ -71,7 +71,7 @@ impl<'b> Purse<'b> {
         }
     }
 
-    /// Up to `wanted` instructions, at least one of them if the launch has one left.
+    /// Offers up to `wanted` instructions, and at least one if the budget has one.
     pub(super) fn offers(&mut self, wanted: u64) -> u64 {
         if self.rest == 0 {
             self.give_back();
@@ -82,7 +82,7 @@ impl<'b> Purse<'b> {
         self.rest.min(wanted)
     }
 
-    /// So many of those that it offered were executed.
+    /// Subtracts the executed instructions of an offer.
     pub(super) fn spend(&mut self, used: u64) {
         self.rest -= used.min(self.rest);
     }

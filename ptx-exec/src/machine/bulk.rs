@@ -1,4 +1,4 @@
-//! Loads and stores of whole warps: where all lanes lie in one variable or allocation, no lane is looked at on its own.
+//! Loads and stores of whole warps. If all lanes are in one variable or allocation, no lane is checked by itself.
 
 use super::access::{addresses, extend, fault, few, local_variable, locate, read, write};
 use super::vector::{Rows, store as store_row};
@@ -8,18 +8,18 @@ use crate::code::{Inst, MemInfo};
 use crate::memory::Memory;
 use crate::types::Space;
 
-/// Where all lanes of an access lie.
+/// The memory that holds all lanes of an access.
 #[derive(Clone, Copy)]
 pub(super) enum Room {
-    /// Shared memory of the block, or local memory of the warp: its bytes, and of each whether somebody wrote it.
+    /// Shared memory of the block, or local memory of the warp: its bytes, and whether each is initialised.
     Near { bytes: *mut u8, written: *mut u8, is_local: bool },
-    /// An allocation; `known` where all of it was written before the launch, and nobody writes it. Where nobody writes it, its bytes:
-    /// from a place of which the address is the distance.
+    /// An allocation. `known`: it is initialised and read-only. `fixed`: the base pointer of a read-only allocation, which addresses are
+    /// added to.
     Global { known: bool, fixed: Option<*const u8> },
 }
 
 impl Room {
-    /// The addresses that the instruction has, again: those of local memory lie lane after lane here.
+    /// The instruction's addresses. Here, local memory has the lanes one after the other.
     pub(super) fn generic(self, g: &Grid<'_>, at: &[u64; 32]) -> [u64; 32] {
         match self {
             Room::Near { is_local: true, .. } => core::array::from_fn(|l| at[l] - l as u64 * g.code.local_bytes),
@@ -29,7 +29,7 @@ impl Room {
 }
 
 impl Room {
-    /// Its bytes, where they may be read as they are: no other thread writes them.
+    /// Its bytes, if no other thread writes them.
     #[inline(always)]
     pub(super) fn bytes(self) -> Option<*const u8> {
         match self {
@@ -39,7 +39,7 @@ impl Room {
     }
 }
 
-/// How the addresses of lanes follow each other.
+/// The pattern of the lanes' addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pattern {
     /// One address.
@@ -90,8 +90,7 @@ pub(super) fn room(
     })
 }
 
-/// Whether all lanes lie, aligned, in one variable of shared memory, in one variable of local memory, or in the allocation of the last
-/// access.
+/// Whether all lanes are aligned and in one shared variable, one local variable, or the allocation of the last access.
 #[inline(always)]
 fn together(
     g: &Grid<'_>,

@@ -14,11 +14,11 @@ use crate::{Finding, FindingKind, Rule, SourceLine, Who};
 /// Causes that a block keeps, and causes that it keeps if the launch allows some.
 const MOST: usize = 256;
 const MOST_WITH_ALLOWED: usize = 4096;
-/// How often a block meets causes before it is stopped.
+/// Occurrences in a block before it is stopped.
 const ENOUGH: u64 = 1 << 18;
-/// Places of a cause that are told apart.
+/// Places of a cause that are distinguished.
 const MOST_PLACES: usize = 1024;
-/// Places of a cause that are named beside the first.
+/// Places of a cause that are named after the first.
 const NAMED: usize = 16;
 
 /// The place of an instruction, for telling causes apart.

@@ -20,13 +20,13 @@ pub(super) fn value(w: &Warp, class: Class, at: u32) -> [u64; 32] {
     }
 }
 
-/// Lanes use what is uninitialised in a register.
+/// Reports lanes that use an uninitialised register.
 pub(super) fn finding(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32, what: &str, of: (Class, u32)) {
     let from = w.shadow.from(of.0, of.1)[lanes.trailing_zeros() as usize & 31];
     origin::finding(g, b, w, pc, lanes, &Decides { what, from, written: None });
 }
 
-/// An uninitialised guard decides whether something happens.
+/// Reports an uninitialised guard.
 pub(super) fn guard(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, all: u32) {
     let undefined = w.shadow.pred(inst.guard >> 1) & all;
     let decides = matches!(
@@ -71,7 +71,7 @@ fn addresses(g: &Grid<'_>, b: &mut Block, w: &mut Warp, at: u32, wide: bool, pc:
     }
 }
 
-/// Undefined bits of the operands become those of the results.
+/// Propagates undefined bits from operands to results.
 pub(super) fn propagate(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) {
     let code = g.code;
     match inst.op {
@@ -196,7 +196,7 @@ pub(super) fn propagate(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, 
     w.shadow.set_from(ce, inst.e, &second.unwrap_or(out), &from, mask, w.live);
 }
 
-/// Where the results of lanes come from: an operand of theirs, else another lane's.
+/// The origins of the lanes' results: an operand of the lane, otherwise of another lane.
 fn sources(w: &Warp, inst: &Inst, operands: [(Class, u32, &[u64; 32]); 3], guard: u32, out: &[u64; 32]) -> From {
     let mut from = origin::of_operands(&w.shadow, operands);
     let (_, _, others) = operands[1];

@@ -32,7 +32,7 @@ pub(super) struct ClusterBarrier {
 
 pub(super) fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) -> Next {
     if w.flying.arrived.is_some() {
-        let detail = "it arrives at the cluster's barrier again, before it has waited".to_owned();
+        let detail = "it arrives at the cluster's barrier again without a wait between".to_owned();
         report::simple(g, b, w, Rule::ClusterTurns, pc, mask, detail);
     }
     let barrier = &mut b.flying.cluster;
@@ -105,7 +105,7 @@ pub(super) fn is_there(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, lane:
     let who = report::who(g, w.ctaid, w.index, 1 << lane);
     let peer = g.index(b.number * u64::from(g.ranks()) + u64::from(rank));
     let target = Some(report::target(g, Space::Shared, at));
-    let detail = format!("nothing tells that block {peer:?} of the cluster has begun");
+    let detail = format!("block {peer:?} of the cluster may not have started");
     let (at, write) = (Broken::by_whom(&who, Rule::PeerStart, pc), g.code.insts[pc as usize].op != Op::Ld);
     b.findings.keep(g, &at, || Finding { target, write, detail, ..report::broken(g, &at) });
 }
@@ -153,7 +153,7 @@ pub(super) fn set_registers(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &In
     let (wanted, up) = (inst.x >> 1, inst.x & 1 != 0);
     let has = w.flying.registers;
     if up == (wanted < has) && wanted != has {
-        let detail = format!("a thread has {has} registers, and is to have {wanted}");
+        let detail = format!("a thread has {has} registers, and requests {wanted}");
         report::simple(g, b, w, Rule::RegisterRequest, pc, mask, detail);
         return Next::On;
     }
@@ -184,7 +184,7 @@ pub(super) fn waiting(g: &Grid<'_>, r: &Running, w: &Warp, group: &Group) -> Str
         let wanted = g.code.insts[group.pc as usize].x >> 1;
         let free = r.block.flying.registers[w.rank as usize];
         let needs = (wanted - w.flying.registers) * 32;
-        return format!("for {needs} registers of which {free} have been given back, {at}");
+        return format!("for {needs} registers, with {free} given back so far, {at}");
     }
     let barrier = &r.block.flying.cluster;
     let missing: Vec<String> = r
@@ -224,7 +224,7 @@ pub(super) fn left_alone(g: &Grid<'_>, r: &mut Running, rank: u32) {
         let who = report::who(g, g.index(u64::from(by.warp / 32)), by.warp % 32, by.lanes);
         let target = Some(report::target(g, Space::Shared, at));
         let what =
-            format!("block {:?} may have exited by then: nothing orders this access before its end", g.index(number));
+            format!("block {:?} may have exited by then: this access is not ordered before its end", g.index(number));
         flight::finding(g, &mut r.block, Rule::PeerEnd, by.pc, who, target, what);
     }
 }

@@ -149,7 +149,7 @@ fn lacks(b: &mut Block, clock: &WarpClock, copy: u32, rule: Rule) {
     }
 }
 
-/// Copies that the warp has issued are tracked by a barrier in shared memory from now on.
+/// From now on, an `mbarrier` tracks the copies that the warp has issued.
 pub(super) fn track(b: &mut Block, w: &Warp, mask: u32) {
     for copy in w.copies.iter().filter(|copy| copy.mask & mask & !copy.done != 0) {
         lacks(b, &w.clock, copy.pc, Rule::CopyArrival);

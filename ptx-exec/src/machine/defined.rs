@@ -139,7 +139,7 @@ pub(super) fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc:
     }
 }
 
-/// A copy arrived: which of its bytes are undefined, and where they come from.
+/// A copy arrived: notes its undefined bytes, and their origins.
 pub(super) fn copied(b: &mut Block, at: u64, bytes: u32, undefined: u32, from: u32) {
     if undefined != 0 {
         b.origins.written(at, bytes, from);
@@ -151,7 +151,7 @@ pub(super) fn copied(b: &mut Block, at: u64, bytes: u32, undefined: u32, from: u
     }
 }
 
-/// Whether all bytes of all lanes are written, where they lie in one room.
+/// Whether all bytes of all lanes in one room are initialised.
 ///
 /// # Safety
 /// The lanes were found by `bulk::together`.

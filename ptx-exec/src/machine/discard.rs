@@ -1,4 +1,4 @@
-//! `discard.L2`: 128 bytes of global memory lose what they hold. PTX ISA: it is a weak write of a value that nobody may rely on.
+//! `discard.L2`: 128 bytes of global memory become undefined. In the PTX ISA it is a weak write of an undefined value.
 
 use super::access::{Place, addresses, fault, locate};
 use super::vector::Rows;

@@ -103,7 +103,7 @@ pub(super) struct WarpFlying {
     pub(super) issued: u64,
     pub(super) waited: u32,
     pub(super) tracked: Vec<Tracked>,
-    /// How many such arrivals it has asked for, and the row of lane 0's copies that they track; those of other lanes follow it.
+    /// Number of such arrivals, and the row of lane 0's tracked copies; the rows of other lanes follow it.
     pub(super) asked: u32,
     pub(super) copies_actor: Option<u32>,
     /// The phase of the cluster's barrier that it has arrived at.
@@ -135,7 +135,7 @@ pub(super) fn wake(g: &Grid<'_>, r: &mut Running, index: usize) {
     }
 }
 
-/// After a turn: time goes on.
+/// After a turn: completes work that is due.
 pub(super) fn after_turn(g: &Grid<'_>, r: &mut Running) {
     let flying = &mut r.block.flying;
     if flying.flights.is_empty() && flying.tracked == 0 {
@@ -239,7 +239,7 @@ pub(super) fn finding(
     b.findings.keep(g, &at, || Finding { target, detail, ..report::broken(g, &at) });
 }
 
-/// Work is issued: it happens at once where it is early.
+/// Issues work; early work happens at once.
 pub(super) fn issued(g: &Grid<'_>, b: &mut Block, flight: Flight) {
     if b.flying.moment == Moment::Early {
         tma_move::run(g, b, flight);
@@ -252,7 +252,7 @@ pub(super) fn issued(g: &Grid<'_>, b: &mut Block, flight: Flight) {
     }
 }
 
-/// The groups of a lane but its last `n` come to their end, or, where `reads`, have at least read what they copy.
+/// Completes the first `before` groups of a lane, or with `reads` at least their reads.
 pub(super) fn wait(g: &Grid<'_>, b: &mut Block, number: usize, lane: u32, before: u32, reads: bool) {
     let mut i = 0;
     while i < b.flying.flights.len() {

@@ -8,11 +8,11 @@ use super::{Grid, cluster, discard, flight, maps, mbarrier, mbarrier_wait, proxy
 use crate::code::{Class, Inst, NONE, Op};
 use crate::code_async::{MapOp, classes};
 
-/// How the loop goes on.
+/// How the loop continues.
 pub(super) enum Next {
     /// With the next instruction.
     On,
-    /// With the same one, when what the lanes wait for is there.
+    /// With the same one, after the wait.
     Again(Wait),
     /// With the next one, after an event.
     Then(Event, Wait),
@@ -69,7 +69,7 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issu
     Next::On
 }
 
-/// Lanes exit: what only they could have waited for has to be over.
+/// Lanes exit: their own asynchronous work must be over.
 pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32) {
     tma::exit(g, b, w, mask);
     if mask == w.live {
@@ -98,7 +98,7 @@ pub(super) fn waiting(g: &Grid<'_>, r: &Running, w: &Warp, group: &Group) -> Str
     cluster::waiting(g, r, w, group)
 }
 
-/// Operands that nobody wrote decide what these instructions do.
+/// Reports uninitialised operands of these instructions.
 pub(super) fn undefined(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) {
     let [d, _, a, b_class, c] = classes(g.code, inst);
     let mut operands = vec![(a, inst.a), (b_class, inst.b), (c, inst.c)];

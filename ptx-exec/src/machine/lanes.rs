@@ -1,4 +1,4 @@
-//! Lane functions, special registers, and what lanes of a warp do together.
+//! Lane functions, special registers, and warp-wide instructions.
 
 use super::predicates::blend;
 use super::vector::{Rows, store};
@@ -63,7 +63,7 @@ pub(super) unsafe fn lane<const V3: bool>(g: &Grid<'_>, r: Rows, preds: *mut u32
     }
 }
 
-/// A function that is no loop.
+/// Runs a lane function without a vector loop.
 ///
 /// # Safety
 /// The operands are those of the warp.
@@ -86,7 +86,7 @@ unsafe fn each_lane(info: &LaneInfo, r: Rows, preds: *mut u32, inst: &Inst, mask
     }
 }
 
-/// The lanes of a mask for which a comparison that is no loop holds.
+/// The lanes of a mask for which a comparison without a vector loop holds.
 ///
 /// # Safety
 /// The operands are those of the warp.
@@ -219,7 +219,7 @@ pub(super) unsafe fn special(g: &Grid<'_>, b: &Block, w: &Warp, clock: u64, r: R
     }
 }
 
-/// The lane that a lane of `shfl` reads, and whether it lies in its segment; else it is the lane itself.
+/// The source lane of a lane of `shfl`, and whether it is in the segment. Outside the segment, the source is the lane itself.
 pub(super) fn shfl_source(mode: u32, b: u32, c: u32, l: u32) -> (u32, bool) {
     let (bound, segment, by) = (c & 31, c >> 8 & 31, b & 31);
     let max = l & segment | bound & !segment;

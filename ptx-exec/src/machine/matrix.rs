@@ -41,7 +41,7 @@ pub(super) unsafe fn ldmatrix(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows
     let rows = matrix_rows(g, b, w, &info, pc, &at, false);
     for m in 0..info.count {
         let d = g.code.list[(inst.list + m) as usize];
-        // Rows as they lie in memory are what the lanes hold: lane l columns 2(l%4) and the next of row l/4.
+        // Rows in memory have the order of the lanes: lane l holds columns 2(l%4) and the next of row l/4.
         let mut matrix = [[0_u16; 8]; 8];
         for (row, at) in matrix.iter_mut().zip(&rows[m as usize * 8..]) {
             let bytes = at.and_then(|at| b.shared.get(at as usize..at as usize + 16));

@@ -24,21 +24,21 @@ pub(super) struct Mbarrier {
     pub(super) pending: u32,
     /// Arrivals of copies in this phase beyond the expected count.
     added: u32,
-    /// Bytes that are expected and have not come.
+    /// Expected bytes that have not arrived.
     pub(super) tx: i64,
     /// Phases that are over.
     pub(super) phase: u64,
-    /// Where it was initialised: instruction, warp, warp of its clock, lane, epoch.
+    /// Its initialisation: instruction, warp, warp of its clock, lane, epoch.
     pub(super) init_pc: u32,
     init_by: (usize, u32, u32, u32),
     pub(super) actor: u32,
     /// The knowledge published by arrivals in this phase, and in earlier phases.
     arriving: Far,
     pub(super) done: Far,
-    /// Whether bytes came in this phase, and the last phase in which some did.
+    /// Whether bytes arrived in this phase, and the last phase with bytes.
     has_tx: bool,
     last_tx: Option<u64>,
-    /// The last copy whose bytes came.
+    /// The last copy whose bytes arrived.
     last_copy: Option<u32>,
     /// Number of phases that a thread has seen end.
     pub(super) seen: u64,
@@ -47,7 +47,7 @@ pub(super) struct Mbarrier {
 }
 
 impl Mbarrier {
-    /// The row of what copies that are issued now do.
+    /// The row of copies that are issued now.
     pub(super) fn row(&self) -> (u32, u32) {
         (self.actor, self.phase as u32 + 1)
     }
@@ -75,8 +75,8 @@ impl Mbarrier {
         let arrived = all - self.pending;
         let bytes = match self.tx {
             0 => String::new(),
-            n if n > 0 => format!(", {n} B are to come"),
-            n => format!(", {} B more than expected have come", -n),
+            n if n > 0 => format!(", {n} B are missing"),
+            n => format!(", {} B more than expected arrived", -n),
         };
         format!("phase {}: {arrived} of {all} have arrived{bytes}", self.phase)
     }
@@ -150,7 +150,7 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issu
     Next::On
 }
 
-/// What one lane does to a barrier; the result is its state before.
+/// The operation of one lane on an `mbarrier`. Returns its state before.
 #[allow(clippy::too_many_arguments, reason = "the parts of an operation")]
 fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32, l: u32, at: u64, value: u32) -> u64 {
     if info.op == MbarrierOp::Init {
@@ -186,7 +186,8 @@ fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32,
             (m.pending, m.added) = (m.pending + 1, m.added + 1);
         }
         if i64::from(m.pending) > MOST {
-            wrong = Some((Rule::MbarrierCount, format!("{} arrivals are missing, at most {MOST} may be", m.pending)));
+            wrong =
+                Some((Rule::MbarrierCount, format!("{} arrivals are pending, at most {MOST} are possible", m.pending)));
         }
         // If the thread has waited for its copies, its arrival publishes them as its other accesses.
         if w.clock.on && w.flying.waited >> l & 1 != 0 {
@@ -196,13 +197,14 @@ fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32,
         }
     }
     if m.tx.abs() > MOST {
-        wrong = Some((Rule::MbarrierBytes, format!("{} B are expected, at most {MOST} may be", m.tx)));
+        wrong = Some((Rule::MbarrierBytes, format!("{} B are expected, at most {MOST} are possible", m.tx)));
     }
     if let MbarrierOp::Arrive { drop } | MbarrierOp::ArriveExpect { drop } = info.op {
         let count = if matches!(info.op, MbarrierOp::Arrive { .. }) { value } else { 1 };
         if count > m.pending || count == 0 {
             let missing = m.pending;
-            let detail = format!("{count} arrive where {missing} of {} are missing, in phase {}", m.expected, m.phase);
+            let detail =
+                format!("{count} arrivals, but only {missing} of {} are pending, in phase {}", m.expected, m.phase);
             wrong = Some((Rule::MbarrierCount, detail));
         }
         m.pending -= count.min(m.pending);
@@ -231,7 +233,7 @@ fn misuse(g: &Grid<'_>, b: &mut Block, w: &Warp, rule: Rule, pc: u32, l: u32, at
 
 fn init(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, l: u32, at: u64, count: u32) {
     if !(1..=MOST).contains(&i64::from(count)) {
-        let detail = format!("it is to wait for {count} arrivals, where 1 to {MOST} are possible");
+        let detail = format!("its count is {count}, and must be 1 to {MOST}");
         misuse(g, b, w, Rule::MbarrierCount, pc, l, at, detail);
     }
     if let Some(m) = b.flying.mbarriers.get(&at).filter(|m| m.pending != m.expected || m.tx != 0) {
@@ -265,26 +267,26 @@ fn init(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, l: u32, at: u64, cou
     b.flying.mbarriers.insert(at, m);
 }
 
-/// Whether a barrier is there, and its initialisation visible to a lane.
+/// Whether an `mbarrier` exists, and its initialisation is visible to a lane.
 pub(super) fn is_there(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, l: u32, at: u64) -> bool {
     let Some(m) = b.flying.mbarriers.get(&at) else {
-        misuse(g, b, w, Rule::MbarrierInit, pc, l, at, "no barrier is initialised there".to_owned());
+        misuse(g, b, w, Rule::MbarrierInit, pc, l, at, "no mbarrier is initialised there".to_owned());
         return false;
     };
     let (_, warp, lane, epoch) = m.init_by;
     if g.checks.races && !w.clock.sees_init(warp, lane, epoch, 1 << l) {
         let by = report::site(g.code, m.init_pc);
-        let fence = if g.ranks() > 1 { ", behind fence.mbarrier_init where it is relaxed," } else { "" };
-        let detail = format!("it may not be initialised yet, which {by} does: a barrier{fence} is missing");
+        let fence = if g.ranks() > 1 { " (after fence.mbarrier_init if that barrier is relaxed)" } else { "" };
+        let detail = format!("its initialisation by {by} may not be visible yet: a barrier{fence} is missing");
         misuse(g, b, w, Rule::MbarrierInit, pc, l, at, detail);
     }
     true
 }
 
-/// Copies that a barrier tracks have arrived: so does their thread; else what is wrong with that.
+/// Tracked copies have arrived, and so their thread arrives. Returns the fault if that is wrong.
 pub(super) fn arrive_for_copies(m: &mut Mbarrier, warp: usize, pc: u32, (actor, epoch): (u32, u32)) -> Option<String> {
     let Some(pending) = m.pending.checked_sub(1) else {
-        return Some(format!("copies have arrived where nobody is missing, in phase {}", m.phase));
+        return Some(format!("copies arrive, but no arrival is pending, in phase {}", m.phase));
     };
     if m.arrivers.len() < 64 && !m.arrivers.contains(&(warp, pc)) {
         m.arrivers.push((warp, pc));
@@ -295,7 +297,7 @@ pub(super) fn arrive_for_copies(m: &mut Mbarrier, warp: usize, pc: u32, (actor, 
     None
 }
 
-/// Bytes have come.
+/// Bytes have arrived.
 pub(super) fn complete(b: &mut Block, at: u64, bytes: u32, pc: u32) {
     if let Some(m) = b.flying.mbarriers.get_mut(&at) {
         m.tx -= i64::from(bytes);
@@ -317,10 +319,10 @@ pub(super) fn ended(g: &Grid<'_>, r: &mut Running, rank: u32) {
             continue;
         }
         let (rule, pc, what) = if m.tx != 0 {
-            let what = format!("its bytes do not add up when its block ends, in {}", m.in_words());
+            let what = format!("its block ends with missing or surplus bytes, in {}", m.in_words());
             (Rule::MbarrierBytes, m.init_pc, what)
         } else if m.last_tx.is_some_and(|phase| phase > m.seen) {
-            let what = format!("it arrived in phase {}, and nobody has waited for it", m.last_tx.unwrap_or(0) - 1);
+            let what = format!("it arrived in phase {}, without a wait for it", m.last_tx.unwrap_or(0) - 1);
             (Rule::CopyEnd, m.last_copy.unwrap_or(m.init_pc), what)
         } else {
             continue;

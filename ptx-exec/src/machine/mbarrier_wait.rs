@@ -45,7 +45,7 @@ pub(super) unsafe fn test(
             }
         };
         if !is_there(g, b, w, pc, l, place) {
-            // A finding stands for it: nobody has to wait.
+            // After a finding the wait returns at once.
             result |= 1 << l;
             continue;
         }
@@ -71,7 +71,7 @@ pub(super) unsafe fn test(
     Next::On
 }
 
-/// A warp learns what was published.
+/// A warp learns published knowledge.
 pub(super) fn learn(w: &mut Warp, found: &Far, pc: u32) {
     if w.clock.lessons.is_some() {
         w.clock.remember(&Clock::of(found), pc);
@@ -79,7 +79,7 @@ pub(super) fn learn(w: &mut Warp, found: &Far, pc: u32) {
     WarpClock::learn(&mut w.clock.seen, w.clock.id, found);
 }
 
-/// Whether lanes that wait would go on; they look again then.
+/// Whether waiting lanes should test again.
 pub(super) fn is_over(g: &Grid<'_>, b: &Block, w: &mut Warp, group: &Group) -> bool {
     let inst = g.code.insts[group.pc as usize];
     let info = g.code.asyncs.mbarriers[inst.x as usize];
@@ -118,7 +118,7 @@ pub(super) fn waiting(g: &Grid<'_>, r: &Running, number: usize, group: &Group) -
     // SAFETY: the operands of a `Code` are rows of the warp (2, 3), and this is a copy of its rows.
     let address = unsafe { at(rows, &inst, &info, group.mask) }[group.mask.trailing_zeros() as usize & 31];
     let place = if info.generic { address.wrapping_sub(super::SHARED_WINDOW) } else { address & 0xffff_ffff };
-    let Some(m) = r.block.flying.mbarriers.get(&place) else { return "for a barrier that is not there".to_owned() };
+    let Some(m) = r.block.flying.mbarriers.get(&place) else { return "for an mbarrier that does not exist".to_owned() };
     let mut words = format!("for {}, {}", report::target(g, Space::Shared, place), m.in_words());
     for (number, pc) in m.arrivers.iter().take(8) {
         let w = &r.warps[*number];

@@ -1,4 +1,4 @@
-//! Lanes of a warp that meet at an instruction with a mask: which of them go on, and which wait for which.
+//! Lanes of a warp that meet at an instruction with a mask: the lanes that continue, and the lanes that wait.
 //!
 //! A lane waits until all lanes that its mask names, and that have not exited, are at the instruction with the same mask.
 
@@ -30,8 +30,8 @@ fn mask_row(code: &Code, inst: &Inst) -> u32 {
     }
 }
 
-/// Lanes arrive at an instruction with a mask: those that execute it now, with one mask. The others wait. `None` where all wait, the
-/// group among them.
+/// Lanes arrive at an instruction with a mask. Returns the lanes that execute it now, all with one mask; the others wait. `None` if all
+/// wait.
 ///
 /// # Safety
 /// The operands are those of the warp.
@@ -116,12 +116,12 @@ fn parties(named: &[u32; 32], mask: u32) -> SmallVec<[Party; 4]> {
     parties
 }
 
-/// Lanes execute an instruction with a mask: groups that wait there with another mask remember which of those that they wait for did.
+/// Lanes execute an instruction with a mask. Groups that wait there with another mask remember these lanes.
 fn cross(w: &mut Warp, op: Op, pc: u32, members: u32, lanes: u32) {
     for group in &mut w.groups {
         let others = match group.wait {
             Wait::Lanes(others) if op != Op::WarpSync && pc == group.pc => others,
-            // Each `bar.warp.sync` is as good as another.
+            // Any `bar.warp.sync` may meet any other.
             Wait::WarpSync(others) if op == Op::WarpSync => others,
             _ => continue,
         };
@@ -131,7 +131,7 @@ fn cross(w: &mut Warp, op: Op, pc: u32, members: u32, lanes: u32) {
     }
 }
 
-/// Groups at one instruction become one group, unless they wait for different lanes.
+/// Merges groups at one instruction, unless they wait for different lanes.
 pub(super) fn join(w: &mut Warp) {
     let live = w.live;
     let mut i = 0;
@@ -184,7 +184,7 @@ fn open(w: &mut Warp) {
     }
 }
 
-/// Lanes exit: others may wait for them that name another mask.
+/// Lanes exit: other lanes may wait for them.
 pub(super) fn left(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32) {
     for i in 0..w.groups.len() {
         if w.groups[i].crossed & mask != 0 {
@@ -205,7 +205,7 @@ fn tell(g: &Grid<'_>, b: &mut Block, w: &Warp, group: Group) {
     report::simple(g, b, w, Rule::OneMask, pc, group.mask, detail);
 }
 
-/// Where nothing goes on: tells of lanes that name different masks; whether there are any.
+/// In a deadlock: reports lanes with different masks. Returns whether there are any.
 pub(super) fn tell_crossed(g: &Grid<'_>, r: &mut Running) -> bool {
     let mut any = false;
     for w in &r.warps {
@@ -218,8 +218,7 @@ pub(super) fn tell_crossed(g: &Grid<'_>, r: &mut Running) -> bool {
     any
 }
 
-/// Before an instruction with a mask: undefined bits of its operands become those of its results. A lane that takes the value of one that
-/// takes no part gets an undefined one.
+/// Before an instruction with a mask: propagates undefined bits from operands to results. A value from an absent lane is undefined.
 ///
 /// # Safety
 /// The operands are those of the warp.
@@ -252,7 +251,7 @@ unsafe fn strays(r: Rows, inst: &Inst, same: u32) -> Option<(u32, u32, u32)> {
     Some(((first..32).filter(is_stray).fold(0, |m, l| m | 1 << l), first, source(first)))
 }
 
-/// Lanes arrive at an instruction that the whole warp executes: whether they go on. Else they wait for the others.
+/// Lanes arrive at an instruction of the whole warp. Returns whether they continue; otherwise they wait for the others.
 pub(super) fn whole(g: &Grid<'_>, b: &mut Block, w: &Warp, group: &mut Group, pc: u32, mask: u32) -> bool {
     if mask != w.live && mask == group.mask {
         group.wait = Wait::Lanes(w.live);

@@ -1,4 +1,4 @@
-//! `mma.sync`: fragments become matrices, matrices are multiplied, the result becomes fragments.
+//! `mma.sync`: converts fragments to matrices, multiplies, and converts the result to fragments.
 //!
 //! Fragments follow the figures of PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions". With e elements in a register r:
 //!

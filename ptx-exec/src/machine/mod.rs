@@ -114,7 +114,7 @@ pub(super) struct SharedPlace {
     pub(super) rank: u32,
 }
 
-/// What all blocks of a launch see.
+/// The state that all blocks of a launch share.
 pub(super) struct Grid<'a> {
     pub(super) code: &'a Code,
     pub(super) memory: &'a Memory,
@@ -132,12 +132,12 @@ pub(super) struct Grid<'a> {
     pub(super) shared_bytes: u64,
     /// Where, in each block, the memory lies that the system reserves, if the entry asks for it.
     pub(super) reserved: Option<u64>,
-    /// The address of what the blocks of a cooperative launch share, or 0.
+    /// The address of the workspace of a cooperative launch, or 0.
     pub(super) workspace: u64,
     /// Bytes from one block's to the next.
     pub(super) shared_stride: u64,
     pub(super) checks: Checks,
-    /// What the loop looks at before each instruction, where what nobody wrote is looked for.
+    /// The shadow entries that the loop checks before each instruction, for the check `init`.
     pub(super) sides: Vec<shadow::Sides>,
     /// Findings that the launch allows.
     pub(super) allow: &'a [Allow],
@@ -145,7 +145,7 @@ pub(super) struct Grid<'a> {
     /// Warp instructions that the launch may take.
     pub(super) budget: u64,
     pub(super) workers: usize,
-    /// How sums of tensor cores are made bit by bit; else in f32.
+    /// The tensor core's adder, for sums bit by bit; `None` for sums in f32.
     pub(super) adder: Option<sums::Adder>,
     /// Accesses of global memory, where races are looked for.
     pub(super) races: Option<std::sync::Mutex<race::Races>>,
@@ -160,7 +160,7 @@ impl Grid<'_> {
         self.block[0] * self.block[1] * self.block[2]
     }
 
-    /// Rows of registers that are no constants; those come after them.
+    /// Number of rows before the constants.
     pub(super) fn written_rows(&self) -> usize {
         self.constants.iter().map(|(row, ..)| *row).min().unwrap_or(self.code.rows) as usize
     }
@@ -179,7 +179,7 @@ impl Grid<'_> {
         self.grid.iter().map(|n| u64::from(*n)).product::<u64>() / u64::from(self.ranks())
     }
 
-    /// A block's index, by its number: those of a cluster follow each other.
+    /// The index of a block by number. The blocks of a cluster have consecutive numbers.
     pub(super) fn index(&self, number: u64) -> [u32; 3] {
         let (cluster, rank) = (number / u64::from(self.ranks()), number % u64::from(self.ranks()));
         let split = |n: u64, [x, y]: [u32; 2]| {

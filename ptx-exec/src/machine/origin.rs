@@ -1,7 +1,7 @@
-//! Where uninitialised values come from: the instruction that brought one out of memory, and the bytes that it read.
+//! Origins of uninitialised values: the instruction that read one from memory, and the bytes.
 //!
-//! A value carries the number of its origin from register to register, and through shared and local memory. 0 stands for a register
-//! that no instruction has written.
+//! A value carries the number of its origin from register to register, and through shared and local memory. 0 means a register that no
+//! instruction has written.
 
 use rustc_hash::FxHashMap;
 
@@ -17,7 +17,7 @@ use crate::{Finding, Origin, Rule};
 /// Origins of each lane of a register.
 pub(super) type From = [u32; 32];
 
-/// What brought an uninitialised value out of memory, for the first time.
+/// The first read of an uninitialised value from memory.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     pc: u32,
@@ -54,7 +54,7 @@ pub(super) fn of(b: &mut Block, w: &Warp, pc: u32, lane: u32, place: Place, unde
 }
 
 impl Origins {
-    /// The number of an origin, which an instruction and a lane have one of.
+    /// The number of an origin; each pair of instruction and lane has one.
     pub(super) fn number(&mut self, pc: u32, (block, warp): ([u32; 3], u32), lane: u32, place: Place) -> u32 {
         let (space, address) = match place {
             Place::Global(at) => (Space::Global, at),
@@ -79,7 +79,7 @@ impl Origins {
         }
     }
 
-    /// The origin of what lies at a place of shared memory, if it was written.
+    /// The origin of the value at a place of shared memory, if it was written.
     pub(super) fn at(&self, at: u64) -> Option<u32> {
         self.shared.get(&(at / 4)).copied()
     }
@@ -121,7 +121,7 @@ pub(super) struct Decides<'a> {
     pub(super) written: Option<(Space, u64, u64)>,
 }
 
-/// Lanes use uninitialised values.
+/// Reports lanes that use uninitialised values.
 pub(super) fn finding(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32, decides: &Decides<'_>) {
     let source = (decides.from as usize).checked_sub(1).and_then(|i| b.origins.all.get(i)).copied();
     let stray = w.stray.filter(|_| source.is_none());
@@ -131,7 +131,7 @@ pub(super) fn finding(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32
     b.findings.keep(g, &at, || make(g, &at, source, &Decides { what: &what, ..*decides }));
 }
 
-/// A shuffle from a lane that takes no part in it, in words.
+/// A shuffle from an absent lane, in words.
 fn absent(g: &Grid<'_>, w: &Warp, Stray { pc, lane, from }: Stray) -> String {
     let why = match () {
         () if w.clock.members >> from & 1 == 0 => "the block does not have",
@@ -141,7 +141,7 @@ fn absent(g: &Grid<'_>, w: &Warp, Stray { pc, lane, from }: Stray) -> String {
     format!("\nlane {lane} took the value of lane {from}, which {why}, at {}", report::site(g.code, pc))
 }
 
-/// The same of asynchronous work, which happens when its threads may be elsewhere.
+/// The same for asynchronous work, when its threads may be elsewhere.
 pub(super) fn finding_later(g: &Grid<'_>, b: &mut Block, at: Broken, decides: &Decides<'_>) {
     let source = (decides.from as usize).checked_sub(1).and_then(|i| b.origins.all.get(i)).copied();
     let at = Broken { other: Some(source.map_or(at.pc, |s| s.pc)), ..at };

@@ -1,14 +1,14 @@
-//! Lanes of a warp that part at a branch which decides whether a barrier is executed: the barrier is in a branch that some lanes skip.
+//! Lanes of a warp that diverge at a branch around a barrier, so that some lanes skip the barrier.
 //!
-//! All lanes of a warp execute the barrier or none. Lanes that went the other way, and reach the instruction where both ways meet while
-//! the barrier still waits for them, have skipped it.
+//! Either all lanes of a warp execute the barrier or none. Lanes on the other path skip it if they reach the end of the branch while the
+//! barrier still waits for them.
 
 use super::warp::{Block, Group, Wait, Warp};
 use super::{Grid, report};
 use crate::Rule;
 use crate::code::Op;
 
-/// Lanes that have parted, and have not all met again.
+/// Lanes that have diverged, and not all reconverged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parting {
     /// The branch, and where its ways meet.
@@ -19,7 +19,7 @@ pub(super) struct Parting {
     arrived: u32,
 }
 
-/// Lanes part at a branch.
+/// Lanes diverge at a branch.
 #[inline(never)]
 pub(super) fn part(g: &Grid<'_>, w: &mut Warp, branch: u32, lanes: u32) {
     let all = &g.code.partings;
@@ -28,7 +28,7 @@ pub(super) fn part(g: &Grid<'_>, w: &mut Warp, branch: u32, lanes: u32) {
     }
 }
 
-/// Before a group goes on by one instruction: whether lanes have skipped a barrier, which is then told.
+/// Before each instruction of a group: reports a skipped barrier, and returns whether there is one.
 pub(super) fn look(g: &Grid<'_>, b: &mut Block, w: &mut Warp, group: &Group) -> bool {
     let live = w.live;
     w.partings.retain(|p| p.under_way & live != 0);
@@ -48,7 +48,7 @@ pub(super) fn look(g: &Grid<'_>, b: &mut Block, w: &mut Warp, group: &Group) -> 
         if let Some(at) = at.copied().filter(|_| p.arrived != 0) {
             let branch = report::site(g.code, p.branch);
             let detail = format!(
-                "lanes {:#010x} skip it: they go the other way at {branch}, and are past it",
+                "lanes {:#010x} skip it: they take the other path at {branch}, and are past it",
                 p.arrived & !at.mask
             );
             report::simple(g, b, w, Rule::WholeWarp, at.pc, at.mask & p.under_way, detail);

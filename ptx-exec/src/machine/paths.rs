@@ -18,7 +18,7 @@ pub(in super::super) type Path = (u32, u32, u32);
 #[derive(Debug, Default)]
 pub(super) struct Lessons {
     of: FxHashMap<u32, Vec<(u32, u32)>>,
-    /// How many there were.
+    /// Number of lessons.
     count: u32,
 }
 

@@ -17,11 +17,11 @@ struct Lanes {
     pattern: Pattern,
 }
 
-/// What an access asks for.
+/// The request of an access.
 #[derive(Clone, Copy)]
 struct Asked {
     space: Space,
-    /// The row of addresses, whether they have 64 bits, and what is added to them.
+    /// The row of addresses, whether they have 64 bits, and their offset.
     row: u32,
     wide: bool,
     offset: i64,
@@ -39,7 +39,7 @@ impl Asked {
     }
 }
 
-/// Finds the lanes of an access, if they lie in one room; lanes outside of the mask have the place of the first one in it.
+/// Finds the places of an access, if all are in one room. Lanes outside the mask get the place of the first lane in it.
 ///
 /// # Safety
 /// It asks for a row of the warp that holds addresses.
@@ -92,7 +92,7 @@ unsafe fn find(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, asked: Asked,
     Some(Lanes { room, start, at, pattern })
 }
 
-/// Loads what all lanes of a mask ask for, where they lie in one room; whether they do.
+/// Loads for all lanes of a mask if they are in one room. Returns whether they are.
 ///
 /// # Safety
 /// The operands are those of the warp.
@@ -252,7 +252,7 @@ pub(super) unsafe fn copied(
     Some((to.at.map(|at| at + to.start as u32), from.at.map(|at| u64::from(at) + from.start), is_fixed))
 }
 
-/// Stores what the lanes of a mask have, where they lie in one room; whether they do.
+/// Stores for all lanes of a mask if they are in one room. Returns whether they are.
 ///
 /// # Safety
 /// The operands are those of the warp.

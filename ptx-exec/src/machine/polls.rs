@@ -1,4 +1,4 @@
-//! What a loop that does not end looks at: the memory that it reads each time, where, and what lies there.
+//! The memory that an endless loop polls, with the instruction and the value.
 
 use super::access::from_bytes;
 use super::block::Running;
@@ -12,7 +12,7 @@ use crate::types::Space;
 /// Accesses of a loop that are listed.
 const MOST: usize = 3;
 
-/// In words, what a group reads in the loop that it is in; nothing where it is in none, or reads nothing.
+/// The reads of a group's loop, in words; empty without a loop or a read.
 pub(super) fn text(g: &Grid<'_>, r: &Running, w: &Warp, group: &Group) -> String {
     let Some((first, last)) = around(g.code, group.pc) else { return String::new() };
     let reads = (first..=last).filter_map(|pc| Some((pc, read(g.code, &g.code.insts[pc as usize])?)));
@@ -44,7 +44,7 @@ fn read<'c>(code: &'c Code, inst: &Inst) -> Option<&'c MemInfo> {
     matches!(mem.space, Space::Global | Space::Generic | Space::Shared | Space::SharedCluster).then_some(mem)
 }
 
-/// The address of the group's first lane, unless the loop computes it anew.
+/// The address of the group's first lane, unless the loop changes it.
 fn address(code: &Code, w: &Warp, group: &Group, inst: &Inst, mem: &MemInfo, of: (u32, u32)) -> Option<u64> {
     let rows = inst.a..inst.a + if mem.address64 { 2 } else { 1 };
     let hits = |class: Class, d: u32| match class {
@@ -71,7 +71,7 @@ fn address(code: &Code, w: &Warp, group: &Group, inst: &Inst, mem: &MemInfo, of:
     Some(check::value(w, class, inst.a)[lane].wrapping_add(mem.offset as u64))
 }
 
-/// What lies there.
+/// The value there.
 fn value(g: &Grid<'_>, r: &Running, mem: &MemInfo, at: u64) -> Option<u64> {
     let shared = match mem.space {
         Space::Shared | Space::SharedCluster => Some(at & 0xffff_ffff),

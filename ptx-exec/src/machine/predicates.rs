@@ -16,7 +16,7 @@ pub(super) unsafe fn blend(preds: *mut u32, d: u32, value: u32, mask: u32) {
     }
 }
 
-/// The results of a comparison, with what it is combined with.
+/// The results of a comparison, combined with a predicate.
 ///
 /// # Safety
 /// The operands are predicates of the warp.

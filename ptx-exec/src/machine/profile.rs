@@ -12,7 +12,7 @@ use crate::types::Space;
 /// Bytes of global memory that are fetched together.
 const SECTOR: u64 = 32;
 
-/// What one instruction did.
+/// Counts of one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Count {
     pub(in super::super) executions: u64,
@@ -62,7 +62,7 @@ impl Count {
     }
 }
 
-/// Counts what an instruction that is about to run asks of the memories.
+/// Counts the memory requests of an instruction, before it runs.
 ///
 /// # Safety
 /// The operands are those of the warp.

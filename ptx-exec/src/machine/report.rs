@@ -1,4 +1,4 @@
-//! Findings as they are met; what the kernel prints.
+//! Reports findings, and prints the kernel's output.
 
 use super::access::{Place, locate, read};
 use super::causes::Broken;
@@ -59,7 +59,7 @@ pub(super) fn broken(g: &Grid<'_>, at: &Broken) -> Finding {
     }
 }
 
-/// The kernel executes `trap`, as `grid.sync()` does in a launch that is not cooperative.
+/// The kernel executes `trap`; `grid.sync()` does so in a launch that is not cooperative.
 pub(super) fn trap(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32) {
     let asks = |i: &Inst| i.op == Op::Sreg && SPECIAL[i.x as usize].starts_with("%envreg");
     let is_missing = g.workspace == 0 && g.code.insts.iter().any(asks);
@@ -68,7 +68,7 @@ pub(super) fn trap(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32) {
     simple(g, b, w, if is_missing { Rule::Cooperative } else { Rule::NoTrap }, pc, lanes, detail.to_owned());
 }
 
-/// What an address is of.
+/// The target of an address.
 pub(super) fn target(g: &Grid<'_>, space: Space, address: u64) -> Target {
     let shared = match space {
         Space::Shared => Some(address),

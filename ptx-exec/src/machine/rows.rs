@@ -1,4 +1,4 @@
-//! The lane functions that kernels use most, as loops over the lanes of a warp. What they compute is said in `num`.
+//! Vector loops for the most frequent lane functions. `num` defines their results.
 
 use super::tensor::{half, to_half};
 #[cfg(target_arch = "x86_64")]
@@ -20,7 +20,7 @@ pub(super) unsafe fn run<const V3: bool>(row: Row, r: Rows, inst: &Inst, mask: u
     unsafe { run_plain(row, r, inst, mask) }
 }
 
-/// Once, and not in each loop of instructions, for which LLVM would take half as long again.
+/// Not inlined: copies in each instruction loop would make compilation half as long again.
 #[inline(never)]
 unsafe fn run_plain(row: Row, r: Rows, inst: &Inst, mask: u32) {
     // SAFETY: the caller says so.
@@ -133,7 +133,7 @@ fn inserted32(a: u32, b: u32, at: u64) -> u32 {
     b & !mask | (a << (position & 31)) & mask
 }
 
-/// By a division of f64, which is exact enough for 32 bits, and which is a vector's. A divisor of zero gives all ones.
+/// Divides in f64, which is exact enough for 32 bits and vectorises. A divisor of zero gives all ones.
 #[inline(always)]
 fn quotient(x: u32, y: u32) -> u32 {
     // Whole numbers stand in the lowest bits of sums with this.
@@ -157,7 +157,7 @@ fn remainder(x: u32, y: u32, quotient: u32) -> u32 {
     if y == 0 { u32::MAX } else { x.wrapping_sub(quotient.wrapping_mul(y)) }
 }
 
-/// 2^v to nearest, but for what lies within 2^-29 of the middle between two f32: a whole power, and a series for what is left.
+/// 2^v to nearest, except within 2^-29 of the middle between two f32. It is a whole power times a series for the fraction.
 #[inline(always)]
 fn power<const V3: bool>(v: f32, flush: bool) -> u32 {
     // Whole numbers stand in the lowest bits of sums with this.

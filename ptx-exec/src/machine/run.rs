@@ -1,25 +1,25 @@
-//! The loop, compiled for what the processor has.
+//! The instruction loop, compiled for the features of the processor.
 
 use super::Grid;
 use super::step::body;
 use super::warp::{Block, Group, Warp};
 
-/// Why a group does not go on.
+/// The reason why a group leaves the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Another group's instruction is reached or passed, or the lanes went two ways.
+    /// It has reached another group's instruction, or its lanes have diverged.
     Switch,
-    /// Lanes have exited; those of the group that are left go on.
+    /// Lanes have exited; the rest of the group continues.
     Exit,
-    /// The group waits; its `wait` says for what.
+    /// The group waits for the event in its `wait`.
     Wait,
     /// Lanes arrived at a barrier without waiting.
     Arrived,
-    /// It has used what it was given.
+    /// Its budget is used.
     Turn,
-    /// It sleeps: others have their turns.
+    /// It sleeps, and other warps have a turn.
     Sleep,
-    /// The block cannot go on.
+    /// The block cannot continue.
     Stop,
 }
 
@@ -90,8 +90,8 @@ unsafe fn v3_checked(
     unsafe { body::<true, true>(g, b, w, fuel, limit, group) }
 }
 
-/// Makes of a function one for what the processor has, and one for any: each a function of its own, whose arrays are its own
-/// frame's. As parts of one function they would take a megabyte of the stack where the compiler does not optimise.
+/// Compiles a function for AVX2, and for any processor. They are separate functions, because a shared frame would take a megabyte of
+/// stack in builds without optimisation.
 macro_rules! compiled {
     ($name:ident, $v3:ident, $loops:ident, [$($generic:tt)*], [$($of:tt)*], ($($arg:ident: $ty:ty),*)) => {
         /// # Safety

@@ -24,7 +24,7 @@ pub(super) struct Shadow {
 pub(in super::super) type Sides = [u32; 6];
 
 impl Shadow {
-    /// Before the first instruction nobody has written anything but constants.
+    /// Before the first instruction only constants are initialised.
     pub(super) fn begin(&mut self, g: &Grid<'_>) {
         if !g.checks.init {
             return;
@@ -42,7 +42,7 @@ impl Shadow {
         self.dirty[rows + preds] = 0;
     }
 
-    /// Whether an instruction has to be looked at.
+    /// Whether an instruction needs a check.
     ///
     /// # Safety
     /// The places were made by [`sides`] of the same entry.
@@ -77,7 +77,7 @@ impl Shadow {
         }
     }
 
-    /// Where the undefined bits of each lane come from.
+    /// The origin of each lane's undefined bits.
     pub(super) fn from(&self, class: Class, at: u32) -> From {
         match class {
             _ if at == NONE => [0; 32],
@@ -86,7 +86,7 @@ impl Shadow {
         }
     }
 
-    /// [`set`](Shadow::set), with where the undefined bits come from.
+    /// [`set`](Shadow::set), with origins.
     #[allow(clippy::too_many_arguments, reason = "the parts of a value")]
     pub(super) fn set_from(&mut self, class: Class, at: u32, value: &[u64; 32], from: &From, mask: u32, live: u32) {
         self.set(class, at, value, mask, live);
@@ -234,7 +234,7 @@ pub(in super::super) fn classes(code: &Draft, inst: &Inst) -> [Class; 5] {
     }
 }
 
-/// What the loop looks at before each instruction of an entry.
+/// The shadow entries that the loop checks before each instruction of an entry.
 pub(in super::super) fn sides(code: &Code) -> Vec<Sides> {
     let never = code.rows + code.preds;
     let always = never + 1;

@@ -1,4 +1,4 @@
-//! The loop: one group of lanes, instruction by instruction, until it has to wait or another group's turn has come.
+//! The instruction loop: runs one group of lanes until it must wait, or another group has its turn.
 
 use super::hopper::{self, Issue, Next};
 use super::predicates::{blend, set_predicates};
@@ -273,7 +273,7 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                 continue;
             }
             Op::Bar | Op::BarArrive | Op::BarRed => {
-                // Lanes that have branched elsewhere may still come; those that are here, but whose guard is false, never do.
+                // Lanes that have branched elsewhere may still arrive. Lanes here with a false guard never do.
                 if mask == all && mask != w.live && code.bars[inst.x as usize].aligned {
                     group.wait = Wait::Lanes(w.live);
                     leave!(Event::Wait);
@@ -376,8 +376,8 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
     }
 }
 
-/// The lanes of a comparison, by those whose first operand is less than the second, equal to it, and greater: with NaN it is none of
-/// the three. They are numbered as in `COMPARISONS` of `lower/data.rs`.
+/// The lanes for which a comparison holds, from the masks of lanes that compare less, equal and greater. With NaN a lane is in none of
+/// the three. Comparisons are numbered as in `COMPARISONS` of `lower/data.rs`.
 #[inline(always)]
 fn compared(cmp: u32, less: u32, equal: u32, greater: u32) -> u32 {
     match cmp {

@@ -284,8 +284,8 @@ pub(super) unsafe fn results(r: Rows, registers: &[u32], halves: bool, c: &[[u32
     }
 }
 
-/// A float of few bits as f32: its exponent and fraction stand where those of f32 do, and the product makes the exponent right, of
-/// subnormals too.
+/// Widens a small float to f32. Its exponent and fraction are moved to the fields of f32, and a product corrects the exponent, also for
+/// subnormals.
 #[inline(always)]
 fn widened(magnitude: u32, exponent: u32, is_special: bool, negative: u32) -> f32 {
     let number = f32::from_bits(magnitude) * f32::from_bits((127 + exponent) << 23);
@@ -410,7 +410,7 @@ fn eighths(ty: Ty) -> &'static [u16; 256] {
     &TABLES.get_or_init(|| [of(E4M3), of(E5M2)])[usize::from(ty == Ty::E5m2)]
 }
 
-/// Elements as the adder takes them: 8-bit floats as f16, tf32 without what the chip does not read.
+/// Elements for the adder: 8-bit floats as f16, and tf32 without the bits that the chip ignores.
 #[inline(always)]
 fn raw(ty: Ty) -> impl Fn(u32) -> u32 {
     let table = if ty.bits() == 8 { Some(eighths(ty)) } else { None };
@@ -418,7 +418,7 @@ fn raw(ty: Ty) -> impl Fn(u32) -> u32 {
     move |v| table.map_or(v >> cut, |table| u32::from(table[v as usize & 0xff]))
 }
 
-/// As a chip adds.
+/// Adds as a chip does.
 #[inline(always)]
 fn add_exactly<const K: usize, const V3: bool>(
     info: &MmaInfo,

@@ -1,4 +1,4 @@
-//! The loops of [`super::tensor`] for processors with AVX2 and conversions of f16, where the compiler goes element by element.
+//! Loops of [`super::tensor`] for processors with AVX2 and F16C, where the compiler does not vectorise them.
 
 use core::arch::x86_64::{
     __m128i, __m256, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm256_blendv_epi8, _mm256_castps_si256,

@@ -12,23 +12,23 @@ use super::{Grid, mbarrier, report};
 use crate::Rule;
 use crate::types::Space;
 
-/// Arrivals of a warp that are late at once.
+/// The most pending arrivals of a warp.
 const MOST_TRACKED: usize = 64;
 
-/// Arrivals of lanes that come when the copies of each have.
+/// Arrivals of lanes, each after the copies of its lane.
 #[derive(Clone, Debug)]
 pub(super) struct Tracked {
     pc: u32,
     mask: u32,
-    /// Where the barrier of each lane lies.
+    /// The address of each lane's `mbarrier`.
     at: [u64; 32],
-    /// Copies that the warp had issued, and how many such arrivals it had asked for, this one among them.
+    /// Number of copies that the warp had issued, and of such arrivals up to this one.
     issued: u64,
     number: u32,
     born: u64,
 }
 
-/// Lanes ask for arrivals, which come at once where asynchronous work is early.
+/// Lanes request arrivals; early asynchronous work arrives at once.
 pub(super) fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, at: [u64; 32]) {
     copies::track(b, w, mask);
     if w.flying.copies_actor.is_none() && w.clock.on {
@@ -60,7 +60,7 @@ fn happen(g: &Grid<'_>, b: &mut Block, w: &mut Warp, t: &Tracked) {
         let at = t.at[l as usize];
         let flaw = match b.flying.mbarriers.get_mut(&at) {
             Some(m) => mbarrier::arrive_for_copies(m, number, t.pc, (first + l, t.number)),
-            None => Some("copies have arrived, and the barrier that tracks them is there no more".to_owned()),
+            None => Some("copies arrive, but their mbarrier no longer exists".to_owned()),
         };
         if let Some(detail) = flaw {
             let who = report::who(g, w.ctaid, w.index, 1 << l);
@@ -85,7 +85,7 @@ fn all_due(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mut due: impl FnMut(&mut B
     }
 }
 
-/// After a turn: those that were asked for before `oldest`, and some of the others where any moment is one.
+/// After a turn: completes arrivals requested before `oldest`, and some others if the moment is random.
 pub(super) fn after_turn(g: &Grid<'_>, r: &mut Running, oldest: u64) {
     for w in &mut r.warps {
         all_due(g, &mut r.block, w, |b, t| {
@@ -94,7 +94,7 @@ pub(super) fn after_turn(g: &Grid<'_>, r: &mut Running, oldest: u64) {
     }
 }
 
-/// One of them happens, by its number among all.
+/// Completes one pending arrival, by number.
 pub(super) fn one(g: &Grid<'_>, r: &mut Running, number: usize) {
     let mut left = number;
     for w in &mut r.warps {
@@ -108,7 +108,7 @@ pub(super) fn one(g: &Grid<'_>, r: &mut Running, number: usize) {
     }
 }
 
-/// Lanes exit: their copies arrive, and with these their arrivals.
+/// Lanes exit: their copies arrive, and then their arrivals.
 pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32) {
     let leaving: Vec<Tracked> = w.flying.tracked.iter().filter(|t| t.mask & mask != 0).cloned().collect();
     for mut t in leaving {

@@ -8,7 +8,7 @@
 #[repr(C, align(64))]
 pub(super) struct Row(pub(super) [u32; 32]);
 
-/// The rows of a warp, as the loops see them.
+/// The rows of a warp, for the loops.
 #[derive(Clone, Copy)]
 pub(super) struct Rows {
     at: *mut Row,
@@ -88,7 +88,7 @@ macro_rules! parts {
 }
 pub(super) use parts;
 
-/// Stores what `f` makes of each lane of the mask.
+/// Stores the result of `f` in each lane of the mask.
 ///
 /// # Safety
 /// `d` is a row of 32 lanes; `f` reads lanes of its part.

@@ -60,7 +60,7 @@ impl Group {
 pub(super) struct Copy {
     pub(super) mask: u32,
     pub(super) pc: u32,
-    /// Its place among those that the warp has issued.
+    /// Its number among the warp's copies.
     pub(super) number: u64,
     pub(super) bytes: u32,
     pub(super) to: [u32; 32],
@@ -71,19 +71,19 @@ pub(super) struct Copy {
     pub(super) group: [u32; 32],
     /// The first arrival that tracks each lane's copy, by its number; 0 where none does.
     pub(super) tracked: [u32; 32],
-    /// Memory that nobody wrote is copied as such.
+    /// The lanes whose copy has arrived.
     pub(super) done: u32,
     /// Whether the source is read-only.
     pub(super) is_fixed: bool,
 }
 
 impl Copy {
-    /// Bytes that all of its lanes bring.
+    /// Number of bytes of all lanes.
     pub(super) fn all_bytes(&self) -> u64 {
         u64::from(self.mask.count_ones()) * u64::from(self.bytes)
     }
 
-    /// An arrival of lanes tracks what they have copied and no arrival before it tracks.
+    /// An arrival tracks the lanes' copies that no earlier arrival tracks.
     pub(super) fn track(&mut self, mask: u32, number: u32) {
         for l in (0..32).filter(|l| self.mask & mask & !self.done >> l & 1 != 0) {
             if self.tracked[l] == 0 {
@@ -114,7 +114,7 @@ impl Near {
 /// How many allocations a warp remembers.
 pub(super) const NEARS: usize = 8;
 
-/// A shuffle that took the value of a lane that takes no part in it.
+/// A shuffle from a lane that does not execute it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stray {
     pub(super) pc: u32,
@@ -146,9 +146,9 @@ pub(super) struct Warp {
     /// Undefined bits of registers and predicates, for the check `init`.
     pub(super) shadow: Shadow,
     pub(super) local_written: Vec<u8>,
-    /// By word of local memory: where an uninitialised value that was written there comes from.
+    /// The origin of an uninitialised value in local memory, by word.
     pub(super) local_origins: FxHashMap<u64, u32>,
-    /// Branches that lanes have parted at, and that decide whether a barrier is executed.
+    /// Branches around a barrier where lanes have diverged.
     pub(super) partings: Vec<Parting>,
     /// The last stray shuffle, for the check `init`.
     pub(super) stray: Option<Stray>,
@@ -157,7 +157,7 @@ pub(super) struct Warp {
 }
 
 impl Warp {
-    /// A warp of block `rank` of a cluster, which takes the memory of the same warp of a cluster that has ended.
+    /// A warp of block `rank` of a cluster. It reuses the memory of the same warp in an ended cluster.
     pub(super) fn new(grid: &Grid<'_>, cluster: u64, rank: u32, index: u32, old: Option<Warp>) -> Warp {
         let block = cluster * u64::from(grid.ranks()) + u64::from(rank);
         let shared = u64::from(rank) * grid.shared_stride;
@@ -211,7 +211,7 @@ impl Warp {
         }
     }
 
-    /// The allocation that an address lies in, which becomes that of the last access; `number` is the instruction's.
+    /// The allocation of an address, which becomes the last one. `number` is the instruction's.
     #[inline(always)]
     pub(super) fn approach(&mut self, memory: &Memory, address: u64, number: u32) -> Option<Near> {
         if !self.near.has(address) {
@@ -257,7 +257,7 @@ pub(super) fn refill<T: Clone>(of: &mut Vec<T>, value: T, n: usize) {
 pub(super) struct Barrier {
     /// Threads that have arrived.
     pub(super) arrived: u32,
-    /// Threads that it waits for; `None` for all that have not exited.
+    /// Threads that it waits for; `None` for all live threads.
     pub(super) count: Option<u32>,
     /// Result of a reduction: the number of true predicates, and of all predicates.
     pub(super) holds: u32,

@@ -14,19 +14,19 @@ pub enum HeaderError {
     /// The file ends before its header does.
     #[error("the file ends inside the header")]
     Truncated,
-    /// The operating system says no.
+    /// The operating system refuses.
     #[error("{0}")]
     Io(#[source] io::Error),
     /// The file does not begin with the format's magic bytes.
     #[error("found \"{}\" at the start, required \"\\x93NUMPY\"", found.escape_ascii())]
     Magic {
-        /// What is there.
+        /// The first bytes of the file.
         found: Vec<u8>,
     },
     /// A version that does not exist.
     #[error("found format version {0}.{1}, required 1.0, 2.0 or 3.0")]
     Version(u8, u8),
-    /// A header that no array of numbers has.
+    /// A header longer than any array of numbers needs.
     #[error("found a header of {0} bytes, required at most {MAX_HEADER}, as numpy.load requires")]
     TooLong(u32),
     /// The dict is not one.
@@ -36,7 +36,7 @@ pub enum HeaderError {
         at: usize,
         /// The text there.
         found: String,
-        /// What would be right.
+        /// The required text.
         required: &'static str,
     },
     /// The dict has other keys.
@@ -44,7 +44,7 @@ pub enum HeaderError {
     Keys(String),
 }
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Clone, Debug)]
 pub struct Header {
     /// The type descriptor: the string, or the text of another value.
@@ -65,7 +65,7 @@ fn fill(from: &mut impl Read, to: &mut [u8]) -> Result<(), HeaderError> {
 }
 
 impl Header {
-    /// Reads a header, and nothing behind it.
+    /// Reads a header, up to its end.
     ///
     /// # Errors
     /// The header is missing or damaged.

@@ -1,7 +1,7 @@
 //! NumPy's `.npy` format: headers, and files that are read whole.
 //!
-//! The crates that read it (npyz, ndarray-npy) bring a parser generator, big integers and C code along, and reserve as much memory as a
-//! header asks for.
+//! Existing crates (npyz, ndarray-npy) depend on a parser generator, big integers and C code. They also allocate any size that a header
+//! claims.
 
 mod header;
 pub mod source;

@@ -1,5 +1,5 @@
-//! Approximate functions. The manual bounds their error; here they are computed in f64 and rounded to nearest, which is
-//! within every such bound. Where the GPU's own results are wanted bit by bit, these are not the place.
+//! Approximate functions. The manual bounds their error. This module computes them in f64 and rounds to nearest, which is within every
+//! bound, but not equal to the GPU's results bit by bit.
 
 use super::FTZ;
 use super::format::{BF16, F16, F32, Format};

@@ -119,7 +119,7 @@ fn float_to_float(a: u64, to: Format, from: Format, ctl: u32, to_integral: bool)
         if ctl & SAT != 0 {
             return 0;
         }
-        // A wider format keeps the bits of a NaN; a flushing conversion makes the GPU's own of it first.
+        // A wider format keeps the bits of a NaN. A flushing conversion replaces it with the GPU's NaN first.
         let a = if flush { from.nan } else { a };
         let sign = if a & from.sign() != 0 { to.sign() } else { 0 };
         let fraction = |f: Format, bits: u64| bits & ((1 << (f.precision - 1)) - 1);

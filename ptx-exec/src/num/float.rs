@@ -6,7 +6,7 @@
 use super::format::{BF16, F16, F32, F64, Format, add_odd, div_odd, sqrt_odd};
 use super::{ABS, FTZ, NAN, RELU, RN, ROUND, SAT, XORSIGN};
 
-/// An operand as the instruction sees it.
+/// An operand, with subnormals flushed for `.ftz`.
 fn read(f: Format, bits: u64, ctl: u32) -> u64 {
     let bits = bits & ((f.sign() << 1).wrapping_sub(1));
     if ctl & FTZ != 0 && f.is_subnormal(bits) { bits & f.sign() } else { bits }

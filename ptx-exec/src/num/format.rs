@@ -10,7 +10,7 @@ pub(in super::super) struct Format {
     pub(in super::super) exponent_bits: u32,
     /// Whether the largest exponent is for infinity and NaN; e4m3 has one NaN and no infinity.
     pub(in super::super) has_infinity: bool,
-    /// What the GPU writes for NaN.
+    /// The GPU's NaN.
     pub(in super::super) nan: u64,
 }
 
@@ -82,8 +82,8 @@ impl Format {
         if negative { -magnitude } else { magnitude }
     }
 
-    /// Rounds `significand * 2^exponent`; the significand's lowest bit may stand for anything below it that is not zero.
-    /// The significand needs at least two bits more than the precision where that is so.
+    /// Rounds `significand * 2^exponent`. The significand's lowest bit may be sticky; then the significand needs at least two bits more
+    /// than the precision.
     pub(in super::super) fn round(
         self,
         negative: bool,

@@ -182,7 +182,7 @@ pub(in super::super) fn szext(a: u64, b: u64, _: u64, ctl: u32) -> u64 {
 /// `fns`: the n-th set bit from a base.
 pub(in super::super) fn fns(mask: u64, base: u64, offset: u64, _: u32) -> u64 {
     let (mask, base, offset) = (mask as u32, base as u32, offset as u32 as i32);
-    // What the GPU gives for the one offset that has no negative.
+    // The GPU's result for the one offset without a negative.
     if offset == i32::MIN {
         return 0;
     }

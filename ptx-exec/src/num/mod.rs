@@ -1,4 +1,4 @@
-//! The arithmetic of PTX, one lane at a time: what every instruction computes, and what the vector loops are checked against.
+//! The arithmetic of PTX, one lane at a time. It defines the result of every instruction, and the vector loops are checked against it.
 //!
 //! A lane function takes up to three operands, zero-extended to 64 bits, and the modifiers of the instruction as [`Ctl`]
 //! bits; registers of 16 bits hold their value in the low half.

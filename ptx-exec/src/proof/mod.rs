@@ -1,4 +1,4 @@
-//! The proof that an entry can be run: made once for every entry, in every build, before anything runs it.
+//! The proof that an entry can be run. It is made once for every entry, in every build, before the entry runs.
 //!
 //! The machine reads and writes registers without a check. This is sound because only this module makes a [`Code`]. A failed proof is a
 //! bug of the lowering; mistakes in the text are reported earlier, with their lines.
@@ -39,7 +39,7 @@ impl Deref for Code {
 }
 
 impl Code {
-    /// Gives the registers of an entry their rows, and proves the entry: with registers, whose classes are known, and again with rows.
+    /// Gives the registers of an entry their rows. Proves the entry twice: with registers of known classes, and again with rows.
     ///
     /// # Errors
     /// [`ErrorKind::Defect`]: the lowering made a mistake.
@@ -60,7 +60,7 @@ impl Code {
     }
 }
 
-/// What a row holds.
+/// The contents of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A value of 32 bits.
@@ -70,7 +70,7 @@ pub(super) enum Kind {
     Second,
 }
 
-/// What the numbers of operands mean.
+/// The meaning of operand numbers.
 trait Meaning {
     /// Whether the number is a value of the class.
     fn has(&self, number: u32, class: Class) -> bool;
@@ -194,7 +194,7 @@ fn prove_operands(draft: &Draft, pc: usize, inst: &Inst, shape: &Shape, meaning:
     }
     let classes = shape.list.iter().flat_map(|(n, class)| (0..*n).map(|_| *class));
     for (i, (number, class)) in list.iter().zip(classes).enumerate() {
-        // `wgmma` writes what it reads: the registers of D, which are the first.
+        // `wgmma` reads and writes the registers of D, which come first.
         let is_written =
             i < usize::from(inst.defs) || inst.op == Op::Wgmma && i < tables::written_by_wgmma(draft, inst);
         if !fits(*number, class, is_written) {

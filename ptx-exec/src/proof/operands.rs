@@ -1,5 +1,4 @@
-//! Which operands each operation has. This table is kept apart from the lowering and from the machine on purpose: it is the second
-//! opinion that both are held to.
+//! The operands of each operation. This table is separate from the lowering and the machine on purpose: it checks both.
 
 use crate::code::{AtomOp, Class, Draft, Inst, Op, RedMode, VoteMode};
 use crate::code_async::{BulkWay, MapOp, MbarrierOp, WgmmaInfo};
@@ -25,7 +24,7 @@ pub(super) struct Shape {
     pub(super) c: Slot,
     /// How many registers of the list are written.
     pub(super) defs: u32,
-    /// The registers in the list: so many of a class, one part after the other.
+    /// The registers in the list: counts and classes, in order.
     pub(super) list: [(u32, Class); 4],
 }
 
@@ -47,7 +46,7 @@ pub(super) fn wide(yes: bool) -> Class {
     if yes { Class::W64 } else { Class::W32 }
 }
 
-/// The operands of an instruction; `None` where it names an entry that its table does not have.
+/// The operands of an instruction; `None` if it names a missing table entry.
 pub(super) fn shape(code: &Draft, inst: &Inst) -> Option<Shape> {
     use Class::{Pred, W32, W64};
     use Slot::{May, Must, No};
@@ -208,7 +207,7 @@ pub(super) fn shape(code: &Draft, inst: &Inst) -> Option<Shape> {
         Op::StAsync => {
             let info = code.asyncs.stores.get(x)?;
             let [near, told] = info.near64.map(|w| Must(wide(w)));
-            // One element, two or four: which, the list says.
+            // One, two or four elements, by the length of the list.
             listed([near, No, told], 0, &[(u32::from(inst.len), wide(info.bytes == 8))])
         }
         Op::Map => {

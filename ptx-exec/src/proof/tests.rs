@@ -1,4 +1,4 @@
-//! Every operand of every operation is made wrong, one at a time: the proof has to fail each time.
+//! Makes every operand of every operation wrong, one at a time. The proof must fail each time.
 
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ fn field(inst: &mut Inst, n: usize) -> &mut u32 {
     [&mut inst.d, &mut inst.e, &mut inst.a, &mut inst.b, &mut inst.c].into_iter().nth(n).expect("five fields")
 }
 
-/// The entry with one change is refused as a mistake of this crate's own.
+/// Asserts that the entry with one change is refused as a bug of this crate.
 fn refused(code: &Code, what: &str, change: impl FnOnce(&mut Code)) {
     let mut changed = code.clone();
     change(&mut changed);

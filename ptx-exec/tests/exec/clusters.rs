@@ -88,11 +88,11 @@ fn copies_go_to_all_blocks_of_a_mask() {
     case.with("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;", "bar.sync 0;")
         .finds(FindingKind::BarrierMisuse, "initialised");
     case.with("@%p1 fence.mbarrier_init.release.cluster;\n", "")
-        .finds(FindingKind::BarrierMisuse, "may not be initialised");
+        .finds(FindingKind::BarrierMisuse, "may not be visible");
     // A barrier that is not relaxed publishes initialisations, too.
     case.with("@%p1 fence.mbarrier_init.release.cluster;\n", "").with("arrive.relaxed", "arrive").silent();
     case.with("mov.u16 %h1, 3", "mov.u16 %h1, 5").finds(FindingKind::OutOfBounds, "mask");
-    case.with("mov.u16 %h1, 3", "mov.u16 %h1, 1").finds(FindingKind::Deadlock, "512 B are to come");
+    case.with("mov.u16 %h1, 3", "mov.u16 %h1, 1").finds(FindingKind::Deadlock, "512 B are missing");
 }
 
 #[test]
@@ -152,6 +152,6 @@ st.global.u32 [%d4], %r1;";
     assert_eq!(case.silent()[383], 383);
     let found =
         case.with("dec.sync.aligned.u32 40", "dec.sync.aligned.u32 152").finds(FindingKind::Deadlock, "registers");
-    assert!(found.detail.contains("have been given back"), "{}", found.detail);
+    assert!(found.detail.contains("given back so far"), "{}", found.detail);
     case.with("dec.sync.aligned.u32 40", "dec.sync.aligned.u32 200").finds(FindingKind::Asynchrony, "168 registers");
 }

@@ -50,12 +50,12 @@ fn loads_that_do_not_add_up_are_found() {
     // As compilers do it, initialisations come before copies by the block's barrier alone.
     load.with("@%p1 fence.mbarrier_init.release.cluster;", "").silent();
     load.with("bar.sync 0;", "").finds(BarrierMisuse, "initialised");
-    load.with("@%p1 mbarrier.init.shared::cta.b64 [%r6], 1;", "").finds(BarrierMisuse, "no barrier is initialised");
+    load.with("@%p1 mbarrier.init.shared::cta.b64 [%r6], 1;", "").finds(BarrierMisuse, "no mbarrier is initialised");
     load.with("@!%p2 bra WAIT;", "").with("mbarrier.try_wait", "//").finds(Race, "cp.async.bulk.tensor");
     // The phase before the first counts as over. A wait for it reads too early, or the second phase never ends.
     let early = load.with("[%r6], 0;", "[%r6], 1;");
     assert!((0..3).all(|seed| !early.run(Modes::ALL, seed).0.is_clean()));
-    load.with("_, [%r6], 512", "_, [%r6], 1024").finds(Deadlock, "512 B are to come");
+    load.with("_, [%r6], 512", "_, [%r6], 1024").finds(Deadlock, "512 B are missing");
     load.with("_, [%r6], 512", "_, [%r6], 256").finds(Deadlock, "256 B more than expected");
     load.with("mbarrier.init.shared::cta.b64 [%r6], 1;", "mbarrier.init.shared::cta.b64 [%r6], 2;")
         .finds(Deadlock, "1 of 2 have arrived");
@@ -63,7 +63,7 @@ fn loads_that_do_not_add_up_are_found() {
     // One extra arrival: in this phase, or in the next if the bytes came first.
     let twice = load.with("WAIT:", "mbarrier.arrive.shared::cta.b64 _, [%r6];\nWAIT:");
     let found = twice.run(Modes::PLAIN, 0).0.findings[0].to_string();
-    assert!(found.contains("1 arrive where 0 of 1"), "{found}");
+    assert!(found.contains("1 arrivals, but only 0 of 1"), "{found}");
     assert!((0..3).all(|seed| !twice.run(Modes::ALL, seed).0.is_clean()));
     // Bytes without a wait.
     let early = load.with("WAIT:\nmbarrier.try_wait", "WAIT:\nret;\nmbarrier.try_wait");

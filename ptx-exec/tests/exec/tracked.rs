@@ -63,7 +63,7 @@ fn copies_that_a_barrier_does_not_track_are_found() {
     copies.with(arrive, &format!("{arrive}\n{copy}")).finds(Race, "cp.async.ca");
     is_found(&copies.with("[%r6], 64;", "[%r6], 32;"));
     copies.with("[%r6], 64;", "[%r6], 65;").finds(Deadlock, "64 of 65 have arrived");
-    copies.with("@%p1 mbarrier.init.shared::cta.b64 [%r6], 64;", "").finds(BarrierMisuse, "no barrier is initialised");
+    copies.with("@%p1 mbarrier.init.shared::cta.b64 [%r6], 64;", "").finds(BarrierMisuse, "no mbarrier is initialised");
     copies.with("bar.sync 0;", "").finds(BarrierMisuse, "initialised");
     copies.with("arrive.noinc", "arrive").finds(Deadlock, "64 of 128 have arrived");
     copies.with("arrive.noinc.shared.b64 [%r6]", "arrive.noinc.shared.b64 [%r6+4]").finds(Misaligned, "");
@@ -129,9 +129,9 @@ fn stores_to_peers_that_are_wrong_are_found() {
     // One store too many, and half a store: the phase ends too early, or never.
     is_found(&stores.with(", 256;", ", 252;"));
     stores.with(", 256;", ", 254;").finds(Deadlock, "2 B more than expected");
-    stores.with(", 256;", ", 260;").finds(Deadlock, "4 B are to come");
+    stores.with(", 256;", ", 260;").finds(Deadlock, "4 B are missing");
     stores.with("%r11, [%r10];", "%r11, [%r6];").finds(BarrierMisuse, "another block than the bytes");
-    stores.with("%r11, [%r10];", "%r11, [%r10+8];").finds(BarrierMisuse, "no barrier is initialised");
+    stores.with("%r11, [%r10];", "%r11, [%r10+8];").finds(BarrierMisuse, "no mbarrier is initialised");
     stores.with("[%r9], %r11", "[%r9+2], %r11").finds(Misaligned, "");
     stores.with("[%r9], %r11", "[%r9+65536], %r11").finds(OutOfBounds, "");
     // The peer may still read its memory, or have written it.
@@ -140,7 +140,7 @@ fn stores_to_peers_that_are_wrong_are_found() {
     let before = format!("st.shared.u32 [%r5], %r1;\n{barriers}");
     // It uses the generic proxy, so no proxy fence is missing.
     stores.with(barriers, &before).silent();
-    stores.with(barriers, "bar.sync 0;").finds(BarrierMisuse, "may not be initialised yet");
+    stores.with(barriers, "bar.sync 0;").finds(BarrierMisuse, "may not be visible yet");
     stores
         .with("mbarrier.try_wait", "bra OUT;\nmbarrier.try_wait")
         .with("%d7], %r13;", "%d7], %r13;\nOUT:")

@@ -235,7 +235,10 @@ fn wgmma_tma_sm90_exits_with_copies_in_flight() {
         let in_flight = |f: &Finding| f.kind == FindingKind::Asynchrony && f.detail.contains("all exited");
         assert!(report.findings.iter().any(in_flight), "{report}");
         // The barriers of these copies miss their bytes at the end.
-        assert!(report.findings.iter().all(|f| in_flight(f) || f.detail.contains("do not add up")), "{report}");
+        assert!(
+            report.findings.iter().all(|f| in_flight(f) || f.detail.contains("missing or surplus bytes")),
+            "{report}"
+        );
         for cores in [TensorCores::Fast, TensorCores::Hopper] {
             is_right(&with_maps(&right, &entry, &product, major, cores), Number::F16, &product);
         }
