@@ -1,7 +1,7 @@
 //! Tensor maps as 128 bytes of memory.
 //!
-//! The driver's encoding is not documented, so maps have one of their own here. It begins as zeros, `tensormap.replace` sets it field by
-//! field, and programs may copy it as bytes. Its last 8 bytes depend on all others: bytes that were changed otherwise are no map.
+//! The driver's encoding is not documented, so this executor has its own. A map begins as zeros, `tensormap.replace` sets its fields, and
+//! programs may copy it as bytes. The last 8 bytes are a checksum, which shows other changes.
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ use crate::tensor_map::{MOST_MODES, MapSwizzle, TensorMap};
 
 /// Bytes of a map.
 pub(super) const MAP_BYTES: u64 = 128;
-/// What the address of a map is a multiple of, as `CUtensorMap` is declared.
+/// Alignment of a map, as `CUtensorMap` declares it.
 pub(super) const MAP_ALIGN: u64 = 64;
 
 /// A type of elements (PTX ISA, "tensormap.replace", `.elemtype`), by its number.
@@ -88,7 +88,7 @@ impl Element {
     }
 }
 
-/// What a map says: a tensor, and the boxes of it that are copied.
+/// The contents of a map: a tensor, and its boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Map {
     pub(super) address: u64,
@@ -97,12 +97,12 @@ pub(super) struct Map {
     /// Extents of the tensor, in elements; strides of the modes after the first, in bytes.
     pub(super) dims: [u64; MOST_MODES],
     pub(super) strides: [u64; MOST_MODES - 1],
-    /// Extents of the box in the tensor, of which each so many-th element is copied; those of the first mode all are.
+    /// Extents of the box in the tensor. A copy takes every `steps`-th element along a mode, and all along the first mode.
     pub(super) extents: [u32; MOST_MODES],
     pub(super) steps: [u32; MOST_MODES],
     pub(super) swizzle: MapSwizzle,
     pub(super) interleave: u32,
-    /// Whether NaN is loaded for what lies outside, else zeros.
+    /// Whether loads fill elements outside the tensor with NaN instead of zeros.
     pub(super) fills_nan: bool,
 }
 
@@ -153,7 +153,7 @@ impl Map {
         (0..self.rank as usize).map(|mode| self.count(mode)).product::<u64>() * self.element.bytes()
     }
 
-    /// What is wrong with a map as a whole, as `cuTensorMapEncodeTiled` checks it: what is required, and what was found.
+    /// Checks a map as a whole, like `cuTensorMapEncodeTiled`. Returns the requirement, and the value that was found.
     pub(super) fn flaw(&self) -> Option<(&'static str, String)> {
         let rank = self.rank as usize;
         if !(1..=MOST_MODES).contains(&rank) {
@@ -199,16 +199,16 @@ pub(super) enum Field {
     Step,
 }
 
-/// How a field lies in the bytes of a map.
+/// The place of a field in the bytes of a map.
 struct FieldPlace {
     field: Field,
     name: &'static str,
-    /// Where it begins, and its bytes; those of further modes follow.
+    /// Its offset and size; the bytes of further modes follow.
     at: usize,
     bytes: usize,
     /// Modes, or 0 where it has no number.
     modes: u32,
-    /// The largest value that ptxas takes as a number in the text, where it takes nothing else.
+    /// The largest value for a field that ptxas takes only as a number in the text.
     most_literal: Option<u64>,
     is_wide: bool,
 }
@@ -235,9 +235,9 @@ const PLACES: [FieldPlace; 10] = [
     place(Field::Step, "element_stride", 100, 1, 5),
 ];
 
-/// Where it stands which fields were set, one bit each.
+/// Offset of the bits that mark the fields that are set.
 const SET: usize = 112;
-/// Where the bytes stand that depend on all others.
+/// Offset of the checksum.
 const SEAL: usize = 120;
 
 impl Field {
@@ -254,12 +254,12 @@ impl Field {
         self.place().is_wide
     }
 
-    /// How many modes ptxas takes the number of, or 0.
+    /// Number of modes that ptxas accepts, or 0 for a field without modes.
     pub(super) fn modes(self) -> u32 {
         if self.place().modes > 0 { MOST_MODES as u32 } else { 0 }
     }
 
-    /// The largest number that ptxas takes, where it takes no register.
+    /// The largest number that ptxas accepts, for a field without registers.
     pub(super) fn most_literal(self) -> Option<u64> {
         self.place().most_literal
     }
@@ -270,13 +270,13 @@ impl Field {
         if place.modes == 0 { place.name.to_owned() } else { format!("{} {mode}", place.name) }
     }
 
-    /// The bit that says whether it was set.
+    /// The bit that marks it as set.
     fn bit(self, mode: u32) -> u64 {
         let before: u32 = PLACES[..self as usize].iter().map(|place| place.modes.max(1)).sum();
         1 << (before + mode)
     }
 
-    /// What a value has to be, where it is not that; and what is taken in its place.
+    /// For a wrong value: the requirement, and the value to use instead.
     pub(super) fn wrong(self, mode: u32, value: u64) -> Option<(&'static str, u64)> {
         let is_within = |least: u64, most: u64| (least..=most).contains(&value);
         let (fits, required, instead) = match self {
@@ -337,7 +337,7 @@ impl Image {
         }
     }
 
-    /// What the last bytes have to be: zeros where all others are.
+    /// The checksum; 0 if all other bytes are 0.
     fn seal(&self) -> u64 {
         let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ word >> 7;
         let of = |words: &mut dyn Iterator<Item = u64>| words.fold(1, mix);
@@ -367,7 +367,7 @@ impl Image {
         self.get(place.at + mode as usize * place.bytes, place.bytes)
     }
 
-    /// The first field that nobody has set.
+    /// The first field that is not set.
     pub(super) fn missing(&self) -> Option<String> {
         let set = self.get(SET, 8);
         let rank = self.field(Field::Rank, 0) as u32 + 1;
@@ -381,7 +381,7 @@ impl Image {
         missing.next().map(|(field, mode)| field.describe(mode))
     }
 
-    /// What it says, where every field was set.
+    /// The contents, if every field is set.
     pub(super) fn map(&self) -> Map {
         let all = |field: Field| core::array::from_fn(|mode| self.field(field, mode as u32) as u32);
         let swizzle = MapSwizzle::ALL.get(self.field(Field::Swizzle, 0) as usize);

@@ -7,10 +7,10 @@ use super::map_image::{Image, MAP_ALIGN, MAP_BYTES, Map};
 use super::memory::Memory;
 use crate::TensorMap;
 
-/// Blocks of a cluster, at most: more than 8 have to be asked for.
+/// The most blocks of a cluster; more than 8 need an attribute of the kernel.
 const MOST_BLOCKS: u32 = 16;
 
-/// Where a tensor map lies that the launch gives.
+/// The place of a tensor map of the launch.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MapPlace {
     /// At an offset of the parameters.
@@ -19,7 +19,7 @@ pub(super) enum MapPlace {
     Buffer(usize, u64),
 }
 
-/// A tensor map that the launch gives.
+/// A tensor map of the launch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LaunchMap {
     pub(super) place: MapPlace,

@@ -305,7 +305,7 @@ impl<'a> Lower<'a, '_> {
         if i.operands.len() != 4 {
             return self.uniform(i, f, ctl, ty, 2);
         }
-        // Of three operands: the third against the result of the first two.
+        // Three operands: the third against the result of the first two.
         let d = self.destination_of(&i.operands[0], ty)?;
         let operands = self.sources(i, &[ty; 3])?;
         let between = self.register(class(ty), ty.bits())?;

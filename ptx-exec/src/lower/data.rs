@@ -86,7 +86,7 @@ impl<'a> Lower<'a, '_> {
         Ok(())
     }
 
-    /// The elements of a vector: those in braces, or those of a register or special register that has so many.
+    /// The `n` elements of a vector: a list in braces, or the components of a register or special register.
     fn components(&self, i: &Instruction<'a>, operand: &Operand<'a>, n: usize) -> Result<Vec<Operand<'a>>> {
         const NAMES: [&str; 4] = ["x", "y", "z", "w"];
         match operand {

@@ -71,7 +71,7 @@ pub(crate) const SPECIAL: &[&str] = &[
 /// The special register that is a predicate.
 pub(super) const IS_CLUSTER: &str = "%is_explicit_cluster";
 
-/// Whether a special register has 64 bits; `None` where there is none of that number.
+/// Whether a special register has 64 bits; `None` for an unknown number.
 pub(crate) fn is_wide_special(number: u32) -> Option<bool> {
     SPECIAL.get(number as usize).map(|name| matches!(*name, "%clock64" | "%globaltimer" | "%gridid"))
 }

@@ -28,7 +28,7 @@ enum Line {
     Source(u32, u32),
     /// An instruction, where there is no source.
     Ptx(u32),
-    /// Instructions without synchronisation between them, by the first of them, where there is no source.
+    /// Instructions without synchronisation between them, by their first, if there is no source.
     Stretch(u32),
     /// There is no other access, or it does not matter.
     None,

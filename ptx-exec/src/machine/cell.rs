@@ -1,7 +1,7 @@
 //! The accesses of a word in 32 bytes: the last write, and one read of each of some warps, all of one block and of the whole word.
 //!
-//! What most accesses do to most words is said here without a list of [`Access`]es: each function either does what `touch` does to the
-//! list that the word stands for, or nothing at all, and then says so. The two are compared below, access by access.
+//! This fast path serves most accesses of most words without a list of [`Access`]es. Each function either has the same effect as `touch`
+//! on the equivalent list, or does nothing and says so. Tests compare the two, access by access.
 
 use smallvec::SmallVec;
 
@@ -42,7 +42,7 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// What stands for a list.
+    /// A word that refers to a list.
     pub(super) fn of_list(number: u32) -> Word {
         Word { block: number, write: LIST, ..Word::default() }
     }
@@ -53,7 +53,7 @@ impl Word {
         (self.write & (LIST | WRITTEN) == LIST).then_some(self.block)
     }
 
-    /// The number of its tail: what asynchronous operations did, after its write and before its reads.
+    /// The number of its tail: accesses by asynchronous operations, after its write and before its reads.
     #[inline(always)]
     pub(super) fn tail(&self) -> Option<u32> {
         match self.write {

@@ -1,4 +1,4 @@
-//! What clocks know, shared by all that know the same: most of them learn most of it again and again.
+//! The knowledge of clocks, shared between equal clocks, since most of it is learnt again and again.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 /// Epochs up to which something is known.
 pub(super) trait Epochs: Clone {
-    /// Whether all that another one knows is known.
+    /// Whether it includes the knowledge of another.
     fn covers(&self, other: &Self) -> bool;
     fn join(&mut self, other: &Self);
 }
@@ -82,7 +82,7 @@ fn is_one<K, V>(map: &Map<K, V>, other: &Map<K, V>) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct Known<K, V> {
     map: Map<K, V>,
-    /// What it has joined last, all of which it knows: lanes of a warp join one map in turn.
+    /// The last map that it joined, which it includes: lanes of a warp join one map in turn.
     joined: Map<K, V>,
 }
 
@@ -117,7 +117,7 @@ impl<K: Copy + Eq + Hash, V: Epochs> Known<K, V> {
         self.map.iter().flat_map(|known| known.iter())
     }
 
-    /// Whether both are one map. Where they are not, they may say the same all the same.
+    /// Whether both are the same shared map. Different maps may still be equal.
     pub(super) fn is(&self, other: &Self) -> bool {
         is_one(&self.map, &other.map)
     }
@@ -129,13 +129,13 @@ impl<K: Copy + Eq + Hash, V: Epochs> Known<K, V> {
         }
     }
 
-    /// Whether all that another one knows is known.
+    /// Whether it includes the knowledge of another.
     pub(super) fn covers(&self, other: &Self) -> bool {
         let is_known = |(key, epochs): (&K, &V)| self.get(key).is_some_and(|known| known.covers(epochs));
         self.is(other) || self.len() >= other.len() && other.iter().all(is_known)
     }
 
-    /// Learns all that another one knows.
+    /// Learns the knowledge of another.
     pub(super) fn join(&mut self, other: &Self) {
         if is_one(&self.joined, &other.map) || self.covers(other) {
             self.joined.clone_from(&other.map);

@@ -1,7 +1,7 @@
-//! What the tensormap proxy sees of maps in memory: changes that a release stands behind, and an acquire of the block after it.
+//! Changes of maps in memory that are visible to the tensormap proxy: a release follows the change, and the block then acquires it.
 //!
-//! Both have scopes, so they are kept by level, as those of `release`. An acquire serves its own block: CUDA C++ Programming Guide,
-//! "Using a tensor map in global memory": each block has to execute one before its first use.
+//! Both have scopes, so they are kept by level, as in `release`. An acquire serves its own block only. CUDA C++ Programming Guide, "Using a
+//! tensor map in global memory", requires one in each block before its first use.
 
 use rustc_hash::FxHashMap;
 
@@ -16,12 +16,12 @@ use crate::code::{Order, Scope};
 /// By warp: up to which epoch, of each lane.
 type Epochs = FxHashMap<u32, [u32; 32]>;
 
-/// The changes that fences of the tensormap proxy stand behind, on every path that the clock has come by.
+/// The changes followed by fences of the tensormap proxy, on every path of the clock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MapProxy {
-    /// By level, the changes that a release of that level or a higher one stands behind.
+    /// By level, the changes followed by a release of that level or a higher one.
     released: FxHashMap<usize, Epochs>,
-    /// By block, address of the map and level: those that an acquire of the map has found released.
+    /// By block, address of the map and level: the released changes that an acquire of the map has found.
     acquired: FxHashMap<(u32, u64, usize), Epochs>,
 }
 
@@ -62,7 +62,7 @@ fn needed(clock: &WarpClock, warp: u32) -> usize {
     }
 }
 
-/// The rule that a use of the map at an address breaks, after this change of it, which has happened before.
+/// The rule that a use of the map at an address breaks after this change, which happened before.
 pub(super) fn broken(clock: &WarpClock, address: u64, a: &Access) -> Option<Rule> {
     let maps = &clock.seen.proxy.maps;
     let (block, needed) = (clock.id / 32, needed(clock, a.warp));
@@ -81,7 +81,7 @@ pub(super) fn is_acquired(clock: &WarpClock, address: u64) -> bool {
     clock.seen.proxy.maps.acquired.contains_key(&(clock.id / 32, address, CTA))
 }
 
-/// Lanes release what they know of maps: a fence for the generic proxy, too.
+/// Lanes release their knowledge of maps. This is also a fence of the generic proxy.
 pub(super) fn release(w: &mut Warp, mask: u32, scope: Scope, pc: u32) {
     if !w.clock.on {
         return;

@@ -1,4 +1,4 @@
-//! Tensor maps in memory: what changes them, and what a copy reads of them.
+//! Tensor maps in memory: their changes, and their use by copies.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, in
     if let MapOp::Release(scope) = info.op {
         return map_proxy::release(w, mask, scope, pc);
     }
-    // SAFETY: the caller says so, of both; what is no release has an address.
+    // SAFETY: the caller guarantees both; every operation except a release has an address.
     let at = unsafe { addresses(r, inst.a, info.address64, info.offset, mask) };
     let lanes = (0..32_u32).filter(|l| mask >> l & 1 != 0);
     match info.op {
@@ -58,7 +58,7 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, in
                 let detail = "the lanes of the warp name different maps".to_owned();
                 report::simple(g, b, w, Rule::TensorMap, pc, mask, detail);
             }
-            // All lanes are here, and what each did is copied.
+            // All lanes are here, and the writes of each are copied.
             order::warp_sync(w, mask, pc);
             copy(g, b, w, At { pc, lane }, mask, at[lane as usize & 31], from[lane as usize & 31]);
             order::warp_sync(w, mask, pc);
@@ -70,7 +70,7 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, in
                 let allocation = g.memory.find(address).map(|i| &g.memory.allocations[i]);
                 if allocation.is_none_or(|a| a.is_param || address + MAP_BYTES > a.end) {
                     let target = report::target(g, Space::Global, address);
-                    let detail = format!("{target} is not a map in global memory, which alone has such a fence");
+                    let detail = format!("{target} is not a map in global memory, and only such maps have this fence");
                     report::simple(g, b, w, Rule::TensorMap, pc, 1 << lane, detail);
                 } else {
                     map_proxy::acquire(w, address, scope, pc);
@@ -87,9 +87,9 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, in
     }
 }
 
-/// Where a map lies that is read or written as memory.
+/// The place of a map that is accessed as memory.
 fn place(g: &Grid<'_>, b: &mut Block, w: &mut Warp, at: At, space: Space, address: u64, write: bool) -> Option<Place> {
-    // Halves: each is aligned as a map is.
+    // Two halves, each aligned as a map.
     let second = address.wrapping_add(MAP_BYTES - MAP_ALIGN);
     let mut halves = [address, second].map(|half| locate(g, w, space, half, at.lane, MAP_ALIGN, write));
     if space == Space::Generic && halves.iter().any(|half| matches!(half, Ok(Place::Local(_)))) {
@@ -127,7 +127,7 @@ fn image(g: &Grid<'_>, b: &Block, w: &Warp, from: Place) -> Image {
     Image(core::array::from_fn(|i| read(g, b, w, from.plus(8 * i as u64), 8)))
 }
 
-/// The first byte of a map that nobody wrote.
+/// The first uninitialised byte of a map.
 fn unwritten(g: &Grid<'_>, b: &Block, place: Place) -> Option<Place> {
     let is_unwritten = |i: &u64| match place {
         Place::Global(at) => g.memory.undefined(at + i, 1) != 0,
@@ -137,7 +137,7 @@ fn unwritten(g: &Grid<'_>, b: &Block, place: Place) -> Option<Place> {
     (0..MAP_BYTES).find(is_unwritten).filter(|_| g.checks.init).map(|i| place.plus(i))
 }
 
-/// Whether somebody wrote all of a map, or else says so.
+/// Whether all of a map is initialised; reports it if not.
 fn is_initialised(g: &Grid<'_>, b: &mut Block, w: &Warp, at: At, place: Place) -> bool {
     let Some(byte) = unwritten(g, b, place) else { return true };
     let from = b.origins.number(at.pc, (w.ctaid, w.index), at.lane, byte);
@@ -171,11 +171,11 @@ fn replace(
 ) {
     let Some(to) = place(g, b, w, at, space, address, true) else { return };
     note_access(g, b, w, at, 1 << at.lane, to, true);
-    // What was found is not found again: the map goes on as if it had been zeros.
+    // After the finding the map counts as zeros, so that it is reported once.
     let mut image = if is_initialised(g, b, w, at, to) { image(g, b, w, to) } else { Image([0; 16]) };
     if !image.is_sound() {
         let target = report::target(g, space, address);
-        let detail = format!("the bytes of {target} are no tensor map, nor zeros that become one");
+        let detail = format!("the bytes of {target} are not a tensor map, and not zeros");
         report::simple(g, b, w, Rule::MapBytes, at.pc, 1 << at.lane, detail);
     }
     let wrong = field.wrong(mode, value);
@@ -220,19 +220,19 @@ fn look(g: &Grid<'_>, b: &mut Block, pc: u32, who: crate::Who, address: u64) -> 
     let image = Image(core::array::from_fn(|i| unsafe { g.memory.read(address + 8 * i as u64, 8) }));
     if !image.is_sound() {
         let detail =
-            format!("the bytes of {} are no tensor map: something else wrote them, or a part of them", target());
+            format!("the bytes of {} are not a tensor map: another store wrote them, or a part of them", target());
         finding(g, b, Rule::MapBytes, pc, who, None, detail);
         return None;
     }
     if let Some(missing) = image.missing() {
-        let detail = format!("nobody has set {missing} of the map at {}", target());
+        let detail = format!("{missing} of the map at {} is not set", target());
         finding(g, b, Rule::MapField, pc, who, None, detail);
         return None;
     }
     Some(image.map())
 }
 
-/// The map of a tensor copy, as its bytes say it now.
+/// The map of a tensor copy, from its present bytes.
 pub(super) fn of(g: &Grid<'_>, b: &mut Block, w: &Warp, f: &Flight) -> Option<Arc<Map>> {
     let map = look(g, b, f.pc, f.who, f.far)?;
     if g.checks.races {
@@ -241,7 +241,7 @@ pub(super) fn of(g: &Grid<'_>, b: &mut Block, w: &Warp, f: &Flight) -> Option<Ar
     Some(Arc::new(map))
 }
 
-/// The tensormap proxy has to see what the map's memory holds.
+/// Checks that the tensormap proxy sees the present bytes of the map.
 fn by_proxy(g: &Grid<'_>, b: &mut Block, w: &Warp, f: &Flight) {
     let address = f.far;
     let Some(a) = g.memory.find(address).map(|i| &g.memory.allocations[i]) else { return };
@@ -256,7 +256,7 @@ fn by_proxy(g: &Grid<'_>, b: &mut Block, w: &Warp, f: &Flight) {
         let written = races.of_others(address - BASE, MAP_BYTES, u32::MAX).map(|(_, access)| access);
         let writes = written.filter(|a| a.write && a.actor == 0 && !a.in_flight);
         for a in writes {
-            // What has not happened before is a race, whatever the proxy.
+            // An unordered write is a race in any proxy, and is reported elsewhere.
             if !w.clock.knows(a.warp, a.lanes, a.epoch, lanes) {
                 return;
             }
@@ -283,7 +283,7 @@ fn by_proxy(g: &Grid<'_>, b: &mut Block, w: &Warp, f: &Flight) {
     });
 }
 
-/// Until it is over a copy reads its map.
+/// A copy may read its map until it is over.
 pub(super) fn note(g: &Grid<'_>, b: &mut Block, w: &Warp, f: &Flight, (actor, epoch): (u32, u32)) {
     if is_writable(g, f.far) {
         let access = Access {

@@ -19,7 +19,7 @@ pub(in super::super) struct Clock {
     far: Known<u32, u32>,
     /// What it has learnt last, which it knows.
     learnt: Known<u32, u32>,
-    /// Of warps that not all lanes told of: the last epoch of each lane.
+    /// For warps with only some lanes known: the last epoch of each lane.
     parts: Parts,
     /// The part that is visible to the asynchronous proxy.
     pub(super) proxy: Proxy,
@@ -128,7 +128,7 @@ pub(super) struct WarpClock {
     pub(super) fences: Fences,
     /// What it published last, and what it knew, and its epoch then.
     published: Option<(Clock, u32, Far)>,
-    /// Where it learnt what it knows, if that is asked for.
+    /// The instructions where it learnt each fact, for happens-before paths.
     pub(super) lessons: Option<Lessons>,
 }
 

@@ -1,8 +1,8 @@
-//! Where accesses are kept: word by word, and row by row where whole warps access bytes that lie one after the other.
+//! The store of accesses: word by word, and row by row for whole warps with consecutive bytes.
 //!
-//! All words of a row have seen the same, each by a lane of its own, so that one entry stands for them: its lanes are those of the first. Between the bytes of lanes may
-//! lie others, as where halves of vectors are stored, one half of each lane after the other half. An access of another form
-//! makes words of a row, which they stay: what is accessed in two forms would go from one to the other again and again.
+//! All words of a row have the same accesses, each by its own lane. One entry serves them all; its lanes are those of the first word.
+//! There may be gaps between the bytes of lanes, as in a store of one half of each vector. An access of another form splits a row into
+//! words. They stay words, since memory with two forms would switch again and again.
 
 use core::ops::Range;
 
@@ -23,7 +23,7 @@ struct Row {
     word: Word,
 }
 
-/// How the bytes of lanes follow each other: how many lanes, bytes of each, and from one lane to the next.
+/// The pattern of lanes: their number, the bytes of each, and the stride.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Form {
     pub(super) lanes: u8,
@@ -65,7 +65,7 @@ impl Page {
     }
 }
 
-/// Lists of accesses, of words that have more than a [`Word`] can say.
+/// Lists of accesses, for words with more than a [`Word`] can hold.
 #[derive(Default)]
 pub(super) struct Lists {
     all: Vec<Cell>,
@@ -132,7 +132,7 @@ pub(super) struct Pages {
     lists: Lists,
 }
 
-/// What a row's entry says of one of its words, by its number among them, lane by lane.
+/// The accesses of one word of a row, from the row's entry and the number of the word.
 fn of_word(all: &Access, unit: u32, word: u32) -> impl Iterator<Item = Access> {
     let each = (4 / unit).max(1);
     let all = *all;
@@ -162,7 +162,7 @@ fn add(all: &mut Vec<Option<Box<Page>>>, number: usize) {
 }
 
 impl Pages {
-    /// Nobody has accessed anything; the memory stays, for what will.
+    /// Clears all accesses, and keeps the memory.
     pub(super) fn forget(&mut self) {
         for page in self.all.iter_mut().flatten() {
             page.of_row = PerWord::default();
@@ -290,7 +290,7 @@ impl Pages {
         page(&mut self.all, first).rows.push(row);
     }
 
-    /// Makes words of a row.
+    /// Splits a row into words.
     #[inline(never)]
     fn part(&mut self, first: u64) {
         let rows = &mut page(&mut self.all, first).rows;

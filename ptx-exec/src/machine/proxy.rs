@@ -1,4 +1,4 @@
-//! What the asynchronous proxy sees: writes of threads that a proxy fence followed, and barriers whose initialisation was published.
+//! Writes that are visible to the asynchronous proxy: writes followed by a proxy fence, and published initialisations of `mbarrier`s.
 
 use super::known::{Known, Lanes};
 use super::map_proxy::MapProxy;
@@ -6,17 +6,17 @@ use super::order::WarpClock;
 use super::warp::Warp;
 use crate::code::{PROXY_CLUSTER, PROXY_CTA, PROXY_GLOBAL};
 
-/// A memory, as proxy fences tell it apart.
+/// A memory, as proxy fences distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) enum Room {
     Global,
     /// A tensor map, which copies read by the tensormap proxy.
     Map,
-    /// That of a block of the cluster.
+    /// Shared memory of a block of the cluster.
     Shared(u8),
 }
 
-/// The accesses that a proxy fence stands behind, on every path that the clock has come by.
+/// The accesses followed by a proxy fence, on every path of the clock.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Proxy {
     /// By warp and memory: up to which epoch, of each lane.
@@ -33,19 +33,19 @@ impl Proxy {
         self.maps.join(&other.maps);
     }
 
-    /// Whether both are one. Where they are not, they may say the same all the same.
+    /// Whether both share their maps. Different maps may still be equal.
     pub(super) fn is(&self, other: &Proxy) -> bool {
         self.fenced.is(&other.fenced) && self.inits.is(&other.inits) && self.maps.is_empty() && other.maps.is_empty()
     }
 
-    /// What is published where nothing but initialisations is.
+    /// Publishes only the initialisations of barriers.
     pub(super) fn inits_alone(&self) -> Proxy {
         Proxy { inits: self.inits.clone(), ..Proxy::default() }
     }
 }
 
 impl WarpClock {
-    /// Whether a proxy fence stands between what lanes of a warp did and now.
+    /// Whether a proxy fence comes between accesses of a warp's lanes and now.
     pub(super) fn is_fenced(&self, warp: u32, lanes: u32, epoch: u32, room: Room) -> bool {
         let known = self.seen.proxy.fenced.get(&(warp, room));
         known.is_some_and(|of| match of {
@@ -54,15 +54,15 @@ impl WarpClock {
         })
     }
 
-    /// Whether the initialisation of a barrier by a lane of a warp is visible now: it was published, or has happened before. Then the
-    /// asynchronous proxy sees it too, without a fence of its own, as compilers rely on.
+    /// Whether the initialisation of an `mbarrier` by a lane is visible now: it is published, or happened before. The asynchronous proxy
+    /// then sees it too, without a proxy fence; compilers rely on that.
     pub(super) fn sees_init(&self, warp: u32, lane: u32, epoch: u32, mine: u32) -> bool {
         let published = self.seen.proxy.inits.get(&warp).is_some_and(|known| *known >= epoch);
         published || self.knows(warp, 1 << lane, epoch, mine)
     }
 }
 
-/// Lanes execute `fence.proxy.async`: what each of them knows of its state spaces, the asynchronous proxy sees.
+/// Lanes execute `fence.proxy.async`: the asynchronous proxy sees the accesses that each lane knows, in the fence's state spaces.
 pub(super) fn fence(w: &mut Warp, mask: u32, spaces: u32) {
     if !w.clock.on {
         return;
@@ -85,7 +85,7 @@ pub(super) fn fence_of(clock: &mut WarpClock, mask: u32, room: Room) {
     }
 }
 
-/// What a fence of lanes stands behind: of each warp up to which epoch, of each lane.
+/// The accesses before a fence of lanes: the last epoch of each lane of each warp.
 pub(super) fn behind(clock: &WarpClock, mask: u32) -> Vec<(u32, [u32; 32])> {
     let others = clock.seen.all(clock.id / 32 * 32).filter(|(w, _)| *w != clock.id);
     let mut all: Vec<(u32, [u32; 32])> = others.map(|(warp, epoch)| (warp, [epoch; 32])).collect();
@@ -97,7 +97,7 @@ pub(super) fn behind(clock: &WarpClock, mask: u32) -> Vec<(u32, [u32; 32])> {
     all
 }
 
-/// `fence.mbarrier_init`: initialisations so far are known to whoever meets this warp afterwards.
+/// `fence.mbarrier_init`: warps that later synchronise with this warp know the initialisations so far.
 pub(super) fn publish_inits(w: &mut Warp) {
     if w.clock.on {
         let (id, own) = (w.clock.id, w.clock.own);

@@ -1,7 +1,6 @@
-//! Races: accesses of one place that nothing orders, by happens-before.
+//! Races: unordered accesses of one place, by happens-before.
 //!
-//! Lanes of an instruction that access one address are noted together. What is kept of accesses is in `touch`, what orders them in
-//! `order`.
+//! Lanes of an instruction with one address are noted together. `touch` keeps the accesses, `order` their order.
 
 use super::access::{Place, locate, read};
 use super::addresses::{by_address, form};
@@ -20,7 +19,7 @@ use crate::memory::BASE;
 use crate::types::Space;
 use crate::{Finding, Other, Rule};
 
-/// Runs `f` on the accesses of a place, and where it lies in them: those of the block's shared memory, or of the device's.
+/// Runs `f` on the accesses of the memory of a place (shared or global), with the offset of the place.
 pub(super) fn with<T>(g: &Grid<'_>, b: &mut Block, place: Place, f: impl FnOnce(&mut Races, u64) -> T) -> Option<T> {
     match place {
         Place::Shared(at) => b.races.as_deref_mut().map(|races| f(races, at)),
@@ -35,7 +34,7 @@ pub(super) fn with<T>(g: &Grid<'_>, b: &mut Block, place: Place, f: impl FnOnce(
 #[inline(never)]
 #[allow(clippy::too_many_arguments, reason = "what a finding says")]
 fn report_all(g: &Grid<'_>, b: &mut Block, w: &Warp, new: &Access, is_global: bool, bytes: u32, found: Vec<Conflict>) {
-    // What lies in the memory that the system reserves is the compiler's own: cooperative groups rely there on more than PTX says.
+    // Reserved shared memory belongs to the compiler: cooperative groups rely on more order there than PTX guarantees.
     let is_reserved = |at: u64| {
         let inside = g.reserved.map_or(u64::MAX, |start| (at % g.shared_stride.max(1)).wrapping_sub(start));
         !is_global && inside < RESERVED
@@ -110,7 +109,7 @@ pub(super) fn note_lanes(g: &Grid<'_>, b: &mut Block, w: &Warp, mask: u32, at: &
     }
 }
 
-/// The same, which may repeat what lies there.
+/// The same, for stores that may repeat the present value.
 #[allow(clippy::too_many_arguments, reason = "the parts of an access")]
 fn note_store(
     g: &Grid<'_>,
@@ -130,7 +129,7 @@ fn note_store(
     }
 }
 
-/// What a lane stores of a register.
+/// The value that a lane stores from a register.
 fn stored(w: &Warp, mem: &MemInfo, row: u32, l: usize) -> u64 {
     let r = row as usize;
     if mem.wide {
@@ -146,7 +145,7 @@ fn is_same(w: &Warp, mem: &MemInfo, rows: &[u32], l: usize, m: usize) -> bool {
     rows.iter().all(|r| stored(w, mem, *r, l) == stored(w, mem, *r, m))
 }
 
-/// Whether a lane stores what lies there.
+/// Whether a lane stores the present value.
 fn repeats(g: &Grid<'_>, b: &Block, w: &Warp, mem: &MemInfo, rows: &[u32], l: usize, place: Place) -> bool {
     let mask = u64::MAX >> (64 - 8 * mem.bytes.clamp(1, 8));
     let at = |i: usize| place.plus(i as u64 * u64::from(mem.bytes));
@@ -154,12 +153,12 @@ fn repeats(g: &Grid<'_>, b: &Block, w: &Warp, mem: &MemInfo, rows: &[u32], l: us
     rows.iter().enumerate().all(same)
 }
 
-/// Lanes access the device's memory: the kernel before has to have ended.
+/// Lanes access global memory: the previous kernel must have ended.
 #[inline]
 pub(super) fn not_early(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32) {
     if g.checks.early && !w.clock.knows(BEFORE | ACTOR, 0, 1, 0) {
         let detail =
-            "before griddepcontrol.wait, where the kernel before may still write or read that memory".to_owned();
+            "before griddepcontrol.wait, while the previous kernel may still write or read that memory".to_owned();
         report::simple(g, b, w, Rule::GridDependency, pc, lanes, detail);
     }
 }
@@ -174,7 +173,7 @@ fn lanes_of(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Notes the lanes of a form as rows; the result is those for which that was not enough.
+/// Notes the lanes of a form as rows. Returns the lanes that need more.
 #[inline(always)]
 fn note_rows(
     races: &mut Races,
@@ -194,7 +193,7 @@ fn note_rows(
     left
 }
 
-/// The lanes of a load or store that lie in one memory: those of one address together.
+/// Notes the lanes of a load or store in one memory, with lanes of one address together.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "the state of the loop")]
 pub(super) fn together(
@@ -234,7 +233,7 @@ pub(super) fn together(
         lanes_of(mask).for_each(|l| races.released.overwrite(at[l] - base, u64::from(bytes)));
     }
     let mut fast = New::of(&w.clock, &new);
-    // Where paths are asked for, each word has its own.
+    // For happens-before paths each word is noted by itself.
     let form = if mask == u32::MAX && fast.is_some() { form(at, bytes, pattern, is_global) } else { None };
     let left = match (&mut fast, form) {
         (Some(fast), Some(form)) => note_rows(races, w, fast, at, base, form, &new),
@@ -259,7 +258,7 @@ pub(super) fn together(
             note(first, groups[first]);
             continue;
         };
-        // Lanes of one store that write one value to one place: any of them is the last.
+        // Lanes of one store write the same value to one place: any of them may be the last.
         note(first, 1 << first);
         for l in lanes_of(groups[first] & (groups[first] - 1)) {
             if !is_same(w, mem, rows, first, l) {
@@ -329,7 +328,7 @@ pub(super) fn accesses(
     }
 }
 
-/// A lane of an atomic, of those that execute it.
+/// Notes one lane of an atomic.
 #[allow(clippy::too_many_arguments, reason = "the parts of an access")]
 pub(super) fn atomic(
     g: &Grid<'_>,

@@ -1,4 +1,4 @@
-//! Races of what is asynchronous: copies, products, barriers in shared memory.
+//! Races of asynchronous work: copies, products, `mbarrier`s.
 
 use super::access::Place;
 use super::cell::New;
@@ -9,17 +9,17 @@ use super::word::Access;
 use super::{Grid, cluster, order};
 use crate::code::Scope;
 
-/// One of a row of asynchronous operations, which a thread of this warp issues now.
+/// An asynchronous operation of a row, which a thread of this warp issues now.
 #[derive(Clone, Copy)]
 pub(super) struct Operation {
     pub(super) pc: u32,
     pub(super) lanes: u32,
     pub(super) write: bool,
-    /// The row, and the epoch of it.
+    /// The row, and its epoch.
     pub(super) row: (u32, u32),
 }
 
-/// It will access pieces of shared memory of one block.
+/// Notes future accesses of an operation to pieces of shared memory of one block.
 pub(super) fn near(
     g: &Grid<'_>,
     b: &mut Block,
@@ -31,7 +31,7 @@ pub(super) fn near(
     race::note_wide(g, b, w, false, pieces, of.access(w, Room::Shared(rank as u8)));
 }
 
-/// It will access pieces of the device's memory.
+/// Notes future accesses of an operation to pieces of global memory.
 pub(super) fn far(g: &Grid<'_>, b: &mut Block, w: &Warp, of: Operation, pieces: impl Iterator<Item = (u64, u32)>) {
     race::note_wide(g, b, w, true, pieces, of.access(w, Room::Global));
 }
@@ -43,7 +43,7 @@ impl Operation {
     }
 }
 
-/// A store that a thread issues now will access bytes, past the asynchronous proxy.
+/// A thread issues an asynchronous store, which will access bytes through the generic proxy.
 #[allow(clippy::too_many_arguments, reason = "the parts of an access")]
 pub(super) fn late_store(
     g: &Grid<'_>,
@@ -61,7 +61,7 @@ pub(super) fn late_store(
     note(g, b, w, place, bytes, access, true);
 }
 
-/// A lane initialises a barrier in shared memory, or, where it is `strong`, does something to one.
+/// A lane initialises an `mbarrier`, or with `strong` operates on one.
 pub(super) fn mbarrier(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, lane: u32, at: u64, strong: bool) {
     cluster::is_there(g, b, w, pc, lane, Place::Shared(at));
     order::touched(w);
@@ -76,7 +76,7 @@ pub(super) fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u3
     note_lanes(g, b, w, mask, at, bytes, access);
 }
 
-/// Copies have arrived, and their threads know it; or, of each lane, those who know of a row of asynchronous operations.
+/// Copies have arrived. Their own threads learn it, or with `rows` the threads that know each lane's row of asynchronous operations.
 #[allow(clippy::too_many_arguments, reason = "the parts of an access")]
 pub(super) fn complete(
     b: &mut Block,

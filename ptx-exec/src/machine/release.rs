@@ -39,7 +39,7 @@ pub(super) struct Fences {
     fenced: [Clock; LEVELS],
     /// The same for other blocks.
     fenced_far: [Far; LEVELS],
-    /// What strong reads have found, for the next fence: of a level what a fence of that level or a higher one learns.
+    /// Knowledge that strong reads have found, by level. The next fence of that level or a higher one learns it.
     pending: [Clock; LEVELS],
     flags: Flags,
 }

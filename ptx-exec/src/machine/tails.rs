@@ -1,7 +1,7 @@
-//! What asynchronous operations have done to words: products that read their operands, copies that write a box.
+//! Accesses of words by asynchronous operations: products that read their operands, copies that write a box.
 //!
-//! Such an operation accesses thousands of words at once, all in the same way. So words of which the same was done share one list of it,
-//! their tail, and the operation looks once at each kind of word among those that it accesses.
+//! Such an operation accesses thousands of words at once, all in the same way. So words with the same accesses share one list, their
+//! tail, and the operation checks each kind of word only once.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::word::{Access, Flaw, ordered};
 
 /// The number of the tail without accesses.
 pub(super) const NO_TAIL: u32 = 0;
-/// Accesses in all tails before those that no word has any more are looked for.
+/// Number of accesses in all tails before unused tails are collected.
 const MOST: usize = 1 << 16;
 
 /// The tails of a memory, each with a number.
@@ -23,7 +23,7 @@ pub(super) struct Tails {
     all: Vec<Arc<[Access]>>,
     numbers: FxHashMap<Arc<[Access]>, u32>,
     free: Vec<u32>,
-    /// Accesses in all of them, and how many there may be before it is time to look.
+    /// Number of accesses in all tails, and the number that starts a collection.
     accesses: usize,
     most: usize,
 }
@@ -57,7 +57,7 @@ impl Tails {
         number
     }
 
-    /// What a thread's access leaves of a tail; `None` where something has to be said, or a write in it is not over.
+    /// The tail after a thread's access; `None` if there is a conflict, or a write in the tail is not over.
     pub(super) fn left(&mut self, tail: u32, w: &WarpClock, writes: bool, is_nc: bool) -> Option<u32> {
         let all = self.of(tail);
         if all.iter().any(|a| (writes || a.write) && !a.is_over(w) || is_nc && a.write) {
@@ -82,7 +82,7 @@ impl Tails {
         word.tailed(self.number(tail))
     }
 
-    /// Whether it is time to look which tails words still have.
+    /// Whether it is time to collect unused tails.
     pub(super) fn are_many(&self) -> bool {
         self.accesses > self.most
     }
@@ -108,17 +108,17 @@ impl Tails {
     }
 }
 
-/// What an access does to words of one kind: the tail that they have then, and whether their write stays.
+/// The effect of an access on words of one kind: their new tail, and whether their write stays.
 type Step = (u32, bool);
 
 /// Kinds of words that are remembered.
 const KINDS: usize = 8;
 
-/// An access by an asynchronous operation, and what it does to words of the kinds that it has met.
+/// An access by an asynchronous operation, with its effect on each kind of word that it has met.
 pub(super) struct Wide<'w> {
     clock: &'w WarpClock,
     access: Access,
-    /// By the word as any lanes have left it; `None` where the word is looked at by itself.
+    /// The effect by word, for any lanes; `None` if the word is checked by itself.
     met: [(Word, Option<Step>); KINDS],
     last: usize,
     next: usize,
@@ -136,7 +136,7 @@ impl<'w> Wide<'w> {
         Wide { clock, access, met: [nothing; KINDS], last: 0, next: 0 }
     }
 
-    /// What it does to a word, if that is what it does to all of its kind.
+    /// Its effect on a word, if all words of that kind have the same effect.
     #[inline(always)]
     pub(super) fn step(&mut self, word: &Word, tails: &mut Tails) -> Option<Step> {
         if word.list().is_some() {
@@ -160,7 +160,7 @@ impl<'w> Wide<'w> {
         self.next = (self.next + 1) % KINDS;
     }
 
-    /// What is ordered after all lanes is ordered after each.
+    /// An access ordered after all lanes is ordered after each lane.
     fn first(&self, kind: &Word, tails: &mut Tails) -> Option<Step> {
         let is_fine = |a: &Access| !a.in_flight && ordered(self.clock, a, &self.access).0.is_ok();
         if !kind.of_all_lanes().accesses().iter().all(is_fine) {
@@ -173,7 +173,7 @@ impl<'w> Wide<'w> {
         Some((tails.number(&tail), kind.is_written() && !self.access.write))
     }
 
-    /// What it does to a word's list.
+    /// Its effect on a word's list.
     pub(super) fn touch(&self, cell: &mut Cell, paths: &mut Paths) -> Option<(Access, Flaw)> {
         touch(cell, paths, self.clock, self.access, true)
     }

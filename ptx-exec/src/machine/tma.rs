@@ -1,4 +1,4 @@
-//! Bulk and tensor copies: they are issued here, with what they need and who has to be ordered before them.
+//! Issues bulk and tensor copies, with their checks, and notes their accesses.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -23,23 +23,23 @@ pub(super) struct Flight {
     pub(super) info: BulkInfo,
     pub(super) pc: u32,
     pub(super) who: Who,
-    /// The warp that issued it, by its place among those of the cluster, and the lane.
+    /// The warp that issued it, by number in the cluster, and the lane.
     pub(super) warp: usize,
     pub(super) lane: u32,
     /// The map of a tensor copy, and the coordinates of its box.
     pub(super) map: Option<Arc<Map>>,
     pub(super) coordinates: [i32; 5],
-    /// Bytes in shared memory, where they begin; the other end of plain copies.
+    /// Address in shared memory; the other address of plain copies.
     pub(super) near: u64,
     pub(super) far: u64,
     pub(super) bytes: u32,
-    /// The barrier that is told.
+    /// The `mbarrier` that it completes.
     pub(super) mbarrier: Option<u64>,
     /// The bulk group of its lane.
     pub(super) group: u32,
-    /// What was read, with whether somebody wrote it, where it was not written out yet.
+    /// The bytes that it has read and not yet written, each with whether it is initialised.
     pub(super) data: Option<Vec<(u8, bool)>>,
-    /// Where uninitialised bytes of it come from, if they are of registers.
+    /// The origin of its uninitialised bytes, if they come from registers.
     pub(super) from: u32,
     /// When it was issued.
     pub(super) born: u64,
@@ -116,7 +116,7 @@ fn map_flaw(g: &Grid<'_>, b: &mut Block, f: &Flight, detail: String) -> bool {
     false
 }
 
-/// Whether the copy fits its map, or its bytes; fills in how many bytes it moves.
+/// Whether the copy fits its map, or its size is valid. Fills in the number of bytes.
 fn fits(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight, plain: Option<u32>) -> bool {
     let aligned = if plain.is_some() { 16 } else { 128 };
     if !f.near.is_multiple_of(aligned) {
@@ -185,7 +185,7 @@ fn in_shared(g: &Grid<'_>, b: &mut Block, f: &Flight, at: u64, rank: Option<u32>
     }
 }
 
-/// Where a copy goes, and which barrier it tells: to one block, or to each of a mask.
+/// The destinations of a copy, each with its `mbarrier`: one block, or each block of a mask.
 fn targets(
     g: &Grid<'_>,
     b: &mut Block,
@@ -211,7 +211,7 @@ fn targets(
     all
 }
 
-/// Whether a copy may go where it goes; notes what it will access.
+/// Whether the destination of a copy is valid. Notes its accesses.
 pub(super) fn lands(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight) -> bool {
     let own = (f.info.way == BulkWay::Store).then_some(w.rank);
     if !in_shared(g, b, f, f.near, own) {
@@ -240,7 +240,7 @@ pub(super) fn lands(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight) -
     true
 }
 
-/// What the copy reads and writes, for those who look for races.
+/// Notes the reads and writes of a copy for the race check.
 fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &Flight) {
     let row = match f.mbarrier.and_then(|at| b.flying.mbarriers.get(&at)) {
         Some(m) => [m.row(); 2],
@@ -267,7 +267,7 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &Flight) {
         let of = Operation { write: false, ..of };
         return race_async::near(g, b, w, of, rank(f.far), iter::once((f.far, f.bytes)));
     }
-    // What nobody writes needs no order.
+    // Read-only memory needs no order.
     let written = |at: u64| g.memory.find(at).is_some_and(|i| g.memory.allocations[i].writable);
     if let Some(map) = &f.map {
         maps::note(g, b, w, f, row[0]);
@@ -286,7 +286,7 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &Flight) {
     }
 }
 
-/// What lanes have issued since becomes one group of theirs.
+/// The copies that lanes have issued since become one group of each lane.
 pub(super) fn commit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32) {
     let _ = (g, b);
     for l in (0..32).filter(|l| mask >> l & 1 != 0) {
@@ -294,7 +294,7 @@ pub(super) fn commit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32) {
     }
 }
 
-/// All but the last groups of each lane are over, or have at least been read.
+/// Completes all but the last groups of each lane, or at least their reads.
 pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) {
     let (n, reads) = (inst.x >> 1, inst.x & 1 != 0);
     let number = (w.rank * g.warps() + w.index) as usize;
@@ -308,7 +308,7 @@ pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u
     }
 }
 
-/// Lanes exit: the copies that they have issued have to have read what they copy.
+/// Lanes exit: their copies must have read their source.
 pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32) {
     let number = (w.rank * g.warps() + w.index) as usize;
     let is_unknown =

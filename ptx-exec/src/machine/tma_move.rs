@@ -16,13 +16,13 @@ use crate::{FindingKind, Rule};
 
 /// A row of a box.
 pub(super) struct BoxRow {
-    /// Where it begins among the bytes of the box.
+    /// Its offset in the box.
     offset: u64,
-    /// Bytes of it before the tensor begins.
+    /// Number of its bytes before the tensor.
     skip: u64,
-    /// Where its bytes inside of the tensor begin, and how many they are.
+    /// Address and number of its bytes inside the tensor.
     pub(super) inside: Option<(u64, u32)>,
-    /// Bytes behind these that a store writes too: whole chunks of 16, as far as the box goes.
+    /// Bytes after these that a store also writes: whole chunks of 16, up to the end of the box.
     spill: u32,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct BoxRow {
 const CHUNK: u64 = 16;
 
 impl BoxRow {
-    /// Where a store's bytes of this row begin, and how many they are.
+    /// Address and number of the bytes that a store writes in this row.
     pub(super) fn stored(&self) -> Option<(u64, u32)> {
         self.inside.map(|(at, bytes)| (at, bytes + self.spill))
     }
@@ -63,7 +63,7 @@ pub(super) fn rows<'m>(spec: &'m Map, at: &'m [i32; 5]) -> impl Iterator<Item = 
     })
 }
 
-/// Where a byte of shared memory lies after TMA's exchange of chunks of 16 bytes.
+/// The address of a byte of shared memory after TMA's swizzle.
 #[inline]
 pub(super) fn swizzled(at: u64, swizzle: MapSwizzle) -> u64 {
     at ^ (at >> 7 & ((1 << swizzle.bits()) - 1)) << 4
@@ -73,7 +73,7 @@ fn swizzle(f: &Flight) -> MapSwizzle {
     f.map.as_ref().map_or(MapSwizzle::None, |map| map.swizzle)
 }
 
-/// A flight comes to its end.
+/// Executes a copy.
 pub(super) fn run(g: &Grid<'_>, b: &mut Block, mut f: Flight) {
     match f.info.way {
         BulkWay::Load => {
@@ -118,12 +118,12 @@ pub(super) fn read_near(b: &Block, f: &Flight) -> Vec<(u8, bool)> {
     data
 }
 
-/// The origin of what a copy reads at a place.
+/// The origin of the value that a copy reads at a place.
 fn number(b: &mut Block, f: &Flight, place: Place) -> u32 {
     b.origins.number(f.pc, (f.who.block, f.who.warp.unwrap_or(0)), f.lane, place)
 }
 
-/// The origin of what lies in shared memory.
+/// The origin of a value in shared memory.
 fn near_origin(b: &mut Block, f: &Flight, at: u64) -> u32 {
     b.origins.at(at).unwrap_or_else(|| number(b, f, Place::Shared(at)))
 }
@@ -144,7 +144,7 @@ fn write_near(b: &mut Block, f: &Flight, data: &[(u8, bool)], from: u32) {
     }
 }
 
-/// Whether bytes of global memory are there, of which the last `spill` lie behind the tensor, and may be written.
+/// Whether bytes of global memory are valid, and writable for a store. The last `spill` bytes are after the tensor's row.
 fn is_there(g: &Grid<'_>, b: &mut Block, f: &Flight, at: u64, bytes: u32, spill: u32, write: bool) -> bool {
     let inside = |i: &usize| {
         let end = at.saturating_add(u64::from(bytes));
@@ -166,7 +166,7 @@ fn is_there(g: &Grid<'_>, b: &mut Block, f: &Flight, at: u64, bytes: u32, spill:
     false
 }
 
-/// Bytes of global memory with whether somebody wrote them.
+/// Bytes of global memory, each with whether it is initialised.
 fn read_global(g: &Grid<'_>, at: u64, bytes: u32, into: &mut [(u8, bool)]) {
     let mut i = 0;
     while i < u64::from(bytes) {
@@ -181,7 +181,7 @@ fn read_global(g: &Grid<'_>, at: u64, bytes: u32, into: &mut [(u8, bool)]) {
     }
 }
 
-/// What a copy reads of global memory, and where the first uninitialised byte of it lies.
+/// The bytes that a copy reads from global memory, and the address of the first uninitialised one.
 fn read_far(g: &Grid<'_>, b: &mut Block, f: &Flight) -> (Vec<(u8, bool)>, Option<u64>) {
     let mut data = outside(f);
     let mut undefined = None;
@@ -215,7 +215,7 @@ fn read_far(g: &Grid<'_>, b: &mut Block, f: &Flight) -> (Vec<(u8, bool)>, Option
     (data, undefined)
 }
 
-/// What a load brings of what lies outside of the tensor: zeros, or NaN where the map says so.
+/// The fill of a load outside the tensor: zeros, or NaN if the map says so.
 fn outside(f: &Flight) -> Vec<(u8, bool)> {
     let map = f.map.as_ref().filter(|map| map.fills_nan);
     let Some((element, bits)) = map.and_then(|map| Some((map.element, map.element.nan()?))) else {
@@ -236,7 +236,7 @@ fn flush_subnormals(data: &mut [(u8, bool)]) {
     }
 }
 
-/// The nearest tf32, which has 13 bits less than f32; of two that are as near the even one.
+/// The nearest tf32, which has 13 bits less than f32; ties to even.
 fn tf32(x: f32) -> f32 {
     const CUT: u32 = 13;
     if !x.is_finite() {
@@ -247,7 +247,7 @@ fn tf32(x: f32) -> f32 {
     f32::from_bits((bits + half) >> CUT << CUT)
 }
 
-/// What TMA makes of f32. NaN has one bit pattern (seen on an H200).
+/// TMA's conversion of f32. NaN has one bit pattern (seen on an H200).
 fn round_to_tf32(data: &mut [(u8, bool)]) {
     const NAN: u32 = 0x7fff_e000;
     for element in data.chunks_exact_mut(4) {
@@ -285,7 +285,7 @@ fn write_far(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)]) {
     }
 }
 
-/// Writes bytes, or adds them to what is there.
+/// Writes bytes, or reduces them into memory.
 fn write_global(g: &Grid<'_>, f: &Flight, at: u64, data: &[(u8, bool)], ty: Ty, undefined: &mut Option<(u64, u64)>) {
     let width = if f.info.red.is_some() { ty.bytes() as usize } else { word(at, data.len()) };
     for (i, element) in data.chunks(width).enumerate() {
@@ -326,7 +326,7 @@ fn reduced_near(f: &Flight, b: &Block, data: Vec<(u8, bool)>) -> Vec<(u8, bool)>
         let at = f.near as usize + i * width;
         let old = value(&mut b.shared[at..at + element.len()].iter().copied());
         let new = reduce(op, ty, old, value(&mut element.iter().map(|(byte, _)| *byte)));
-        // Of one undefined byte none of the result's is defined.
+        // One undefined byte makes the whole result undefined.
         let written = |i: usize| b.shared_written.get(i).is_none_or(|w| *w != 0);
         let is_defined = element.iter().all(|(_, written)| *written) && (at..at + element.len()).all(written);
         for (byte, new) in element.iter_mut().zip(new.to_le_bytes()) {

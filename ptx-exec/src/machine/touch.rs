@@ -1,7 +1,7 @@
-//! The accesses of a memory, and what an access does to them.
+//! The accesses of a memory, and their update by a new access.
 //!
-//! Each word keeps the accesses that later ones have to be ordered after, an access with the epoch of its warp: the last write,
-//! and who has read since. Most words say that without a list: see [`Word`](super::cell::Word).
+//! Each word keeps the accesses that later ones must be ordered after, with the epochs of their warps: the last write, and the reads
+//! since. Most words need no list: see [`Word`](super::cell::Word).
 
 use rustc_hash::FxHashMap;
 
@@ -19,16 +19,16 @@ use super::word::{Access, Flaw, both_strong, ordered, stands_for};
 pub(in super::super) struct Races {
     pub(super) pages: Pages,
     pub(super) paths: Paths,
-    /// What releases have left at an address.
+    /// The knowledge that releases have left at addresses.
     pub(super) released: Released,
-    /// What barriers have collected.
+    /// The knowledge that barriers have collected.
     pub(super) barriers: FxHashMap<u32, Met>,
 }
 
-/// Accesses of a word that are kept: a counter of all blocks has one of each warp that nothing orders.
+/// The most accesses that a word keeps. A counter of all blocks has an unordered one for each warp.
 const MOST: usize = 64;
 
-/// The oldest strong access goes where a word has very many.
+/// Drops the oldest strong access of a word with too many.
 #[cold]
 fn forget_one(cell: &mut Cell) {
     if let Some(oldest) = cell.iter().position(|a| a.strong.is_some()) {
@@ -36,7 +36,7 @@ fn forget_one(cell: &mut Cell) {
     }
 }
 
-/// An earlier access that nothing orders before one of these lanes.
+/// An earlier access that is unordered with one of these lanes.
 pub(super) struct Conflict {
     pub(super) lanes: u32,
     pub(super) address: u64,
@@ -45,7 +45,7 @@ pub(super) struct Conflict {
 }
 
 impl Conflict {
-    /// Whether it is with a plain store of another instruction: of two that store one value, it does not matter which is the last.
+    /// Whether the other access is a plain store of another instruction. Two stores of the same value do not conflict.
     pub(super) fn is_with_store(&self, w: &Warp) -> bool {
         let a = &self.with;
         let here = a.warp == w.clock.id && a.epoch == w.clock.own;
@@ -118,8 +118,8 @@ pub(super) fn touch(
             merged = true;
             continue;
         }
-        // What this one covers: a write hides all before it, a read only earlier reads. A strong access hides strong ones alone that are
-        // ordered before it: others are no race with it, and may be one with what is ordered before or after neither.
+        // The new access may hide earlier ones: a write hides all, a read hides only reads. A strong access hides only strong accesses that
+        // are ordered before it. Other strong accesses do not race with it, but may race with a later access.
         let covered = a.bytes & !new.bytes == 0 && stands_for(&new, a);
         let is_before = before.is_ok() || new.strong.is_none() && new.write;
         if covered && !a.in_flight && is_before && (new.write || !a.write) {

@@ -1,5 +1,5 @@
-//! Laws of what is kept of accesses. Each faster form keeps and says what lists of each word do; and it says of an access that something
-//! is wrong where all accesses of each byte, none of them forgotten, say it.
+//! Laws of the access history. Each faster form keeps and reports the same as lists for each word. It reports a conflict exactly if the
+//! full history of each byte has one.
 
 use super::Random;
 use super::cell::{Cell, New};
@@ -14,11 +14,11 @@ use crate::code::Scope;
 /// Words of the memory: more than a page, so that rows lie in two.
 const WORDS: u64 = 160;
 
-/// What is kept as lists alone, word by word: what the other is to stand for.
+/// The reference: lists of accesses, word by word.
 struct Plain(Vec<Cell>);
 
 impl Plain {
-    /// What `Races::note` says, by the first word that conflicts.
+    /// The result of `Races::note`, up to the first word that conflicts.
     fn note(&mut self, w: &WarpClock, start: u64, bytes: u32, a: Access, check: bool) -> Option<(u64, Access, Flaw)> {
         let (mut at, end) = (start, start + u64::from(bytes));
         while at < end {
@@ -53,7 +53,7 @@ impl Bytes {
         &mut self.0[start as usize..start as usize + bytes as usize]
     }
 
-    /// The first word with a byte that has an access which conflicts.
+    /// The first word with a conflict in one of its bytes.
     fn note(&mut self, w: &WarpClock, start: u64, bytes: u32, a: &Access, check: bool) -> Option<u64> {
         let is_wrong = |b: &Access| (a.write || b.write) && ordered(w, b, a).0.is_err() && !both_strong(w, b, a);
         let all = self.of(start, bytes);
@@ -70,23 +70,23 @@ impl Bytes {
     }
 }
 
-/// Asynchronous operations that are told of together.
+/// Asynchronous operations that complete together.
 struct Row {
     epoch: u32,
-    /// What those who have issued some knew.
+    /// The knowledge of the threads that issued some.
     issued: Clock,
-    /// The last epoch that is over, with what was known.
+    /// The last epoch that is over, with the knowledge then.
     over: Option<(u32, Clock)>,
 }
 
-/// How many accesses of a history were judged, and how many of them were wrong.
+/// Number of judged accesses in a history, and of conflicts.
 #[derive(Default)]
 struct Judged {
     all: usize,
     wrong: usize,
 }
 
-/// What is said of an access, of that with which it conflicts as much as words keep.
+/// The verdict on an access, with the fields of the other access that words keep.
 fn said((at, with, flaw): (u64, Access, Flaw)) -> (u64, Access, Flaw) {
     (at, Access { also: 0, is_nc: false, ..with }, flaw)
 }
@@ -94,7 +94,7 @@ fn said((at, with, flaw): (u64, Access, Flaw)) -> (u64, Access, Flaw) {
 struct Both {
     fast: Races,
     plain: Plain,
-    /// Up to the first access that is wrong.
+    /// Runs up to the first conflict.
     bytes: Option<Bytes>,
     judged: Judged,
     clocks: Vec<WarpClock>,
@@ -118,7 +118,7 @@ impl Both {
         }
     }
 
-    /// Whether an access is wrong, and at which word first, as all of its bytes say.
+    /// Whether an access conflicts by the history of its bytes, with the first such word.
     fn judge(&mut self, warp: usize, start: u64, bytes: u32, a: &Access, found: Option<u64>) {
         let Some(all) = &mut self.bytes else { return };
         assert_eq!(found, all.note(&self.clocks[warp], start, bytes, a, true), "{a:?}");
@@ -153,7 +153,7 @@ impl Both {
         row.epoch += 1;
     }
 
-    /// A warp learns that they are, and what those who have issued them knew.
+    /// A warp learns that they are over, and learns the knowledge of the threads that issued them.
     fn learn(&mut self, warp: usize, row: usize) {
         let Some((epoch, clock)) = &self.rows[row].over else { return };
         let far = WarpClock::of(true, 0, 1, u32::MAX, false).publish_far(clock);

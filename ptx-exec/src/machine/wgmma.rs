@@ -1,6 +1,6 @@
-//! `wgmma`: products of a warpgroup, of which each of its four warps makes 16 rows on its own.
+//! `wgmma`: products of a warpgroup. Each of the four warps computes 16 rows by itself.
 //!
-//! A product is issued, and happens at some moment before its warp has waited for its group; operands are read when it happens.
+//! A product happens at some moment between its issue and the wait for its group. It reads its operands at that moment.
 
 use super::access::Place;
 use super::causes::Broken;
@@ -100,7 +100,7 @@ fn matrices(g: &Grid<'_>, w: &Warp, info: &WgmmaInfo, p: &Product) -> (Option<Ma
     (a, Matrix::new(g, w, p.b, info.b_mn), u64::from(w.index % 4) * 16)
 }
 
-/// Products of a warp that are late at once.
+/// The most products in flight of a warp.
 const MOST_PRODUCTS: usize = 4096;
 
 /// # Safety
@@ -131,7 +131,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, p
     }
     w.flying.wgmma.all.push(p);
     if w.flying.wgmma.all.len() > MOST_PRODUCTS {
-        // They may happen at any moment: a loop that waits for none keeps no more.
+        // Products may happen at any moment. This bounds the memory of an endless loop.
         happen(g, b, w, MOST_PRODUCTS);
         w.flying.wgmma.shorten();
     }
@@ -141,7 +141,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, p
     }
 }
 
-/// Whether all that a product reads lies in shared memory of its block.
+/// Whether all operands of a product are in shared memory of its block.
 fn in_shared(g: &Grid<'_>, b: &mut Block, w: &Warp, info: &WgmmaInfo, p: &Product) -> bool {
     let (a, of_b, first) = matrices(g, w, info, p);
     let mut last = (1, 0);
@@ -168,12 +168,12 @@ fn in_shared(g: &Grid<'_>, b: &mut Block, w: &Warp, info: &WgmmaInfo, p: &Produc
     let Some(at) = stray else { return true };
     let target = Some(report::target(g, Space::Shared, at));
     let who = report::who(g, w.ctaid, w.index, w.live);
-    let detail = format!("a matrix descriptor reaches there: {:#018x}", if stray.is_some() { p.b } else { p.a });
+    let detail = format!("the access is by the matrix descriptor {:#018x}", if stray.is_some() { p.b } else { p.a });
     finding(g, b, Rule::InBounds, p.pc, who, target, detail);
     false
 }
 
-/// What a product reads, for those who look for races.
+/// Notes the reads of a product for the race check.
 fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &WgmmaInfo, p: &Product) {
     if w.flying.wgmma.actor == 0 {
         w.flying.wgmma.actor = g.actor();
@@ -271,7 +271,7 @@ fn multiply(g: &Grid<'_>, b: &mut Block, w: &mut Warp, p: &Product) {
     }
 }
 
-/// Of each row of a matrix, or column of B, where an uninitialised byte of it comes from.
+/// The origin of an uninitialised byte in each row of a matrix, or in each column of B.
 fn undefined_rows(b: &mut Block, w: &Warp, pc: u32, m: &Matrix, first: u64, rows: u64) -> Vec<Option<u32>> {
     let mut bad = vec![None; rows as usize];
     for (at, row, _) in m.chunks(first, rows) {

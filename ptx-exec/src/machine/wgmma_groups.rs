@@ -1,4 +1,4 @@
-//! Groups of `wgmma`: what a warp has committed, and when the warpgroup's products are over.
+//! Groups of `wgmma`: the committed products of a warp, and the completion of the warpgroup's products.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use super::wgmma::happen;
 use super::{Grid, report};
 use crate::Rule;
 
-/// A product that was issued, and not waited for.
+/// A product in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Product {
     pub(super) pc: u32,
     pub(super) a: u64,
     pub(super) b: u64,
-    /// Whether D is added to.
+    /// Whether the product is added to D.
     pub(super) adds: bool,
     /// Its group; `None` before it is committed.
     pub(super) group: Option<u32>,
@@ -27,9 +27,9 @@ pub(super) struct Product {
 pub(super) struct Queue {
     pub(super) all: Vec<Product>,
     pub(super) committed: u32,
-    /// The row of what they read in shared memory.
+    /// The row of their reads of shared memory.
     pub(super) actor: u32,
-    /// Groups that its wait asks for, and those that are over for all four warps.
+    /// Number of groups that its wait needs, and of groups that are over for all four warps.
     awaited: u32,
     over: u32,
     /// The rows of the other warps' reads.
@@ -39,12 +39,12 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Products that were issued and not waited for.
+    /// Number of products in flight.
     pub(super) fn pending(&self) -> u32 {
         self.all.len() as u32
     }
 
-    /// Of products that are done, the last of each instruction says that its registers are not free yet.
+    /// Drops completed products, except the last one of each instruction, which still marks its registers as in use.
     pub(super) fn shorten(&mut self) {
         let mut seen = BTreeSet::new();
         let mut kept: Vec<Product> = self.all.drain(..).rev().filter(|p| !p.done || seen.insert(p.pc)).collect();
@@ -65,7 +65,8 @@ pub(super) fn commit(w: &mut Warp) {
     queue.committed += 1;
 }
 
-/// All but the last `n` groups are over: those of all four warps, since a group is the warpgroup's (PTX ISA, `wgmma.commit_group`).
+/// Waits until all but the last `n` groups are over, in all four warps: a group belongs to the warpgroup (PTX ISA,
+/// `wgmma.commit_group`).
 pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, n: u32, pc: u32) -> Next {
     let queue = &mut w.flying.wgmma;
     let before = queue.committed.saturating_sub(n);
@@ -106,7 +107,7 @@ pub(super) fn is_over(g: &Grid<'_>, r: &mut Running, index: usize) -> bool {
     true
 }
 
-/// What a wait is for, in words.
+/// A wait in words.
 pub(super) fn waiting(g: &Grid<'_>, r: &Running, w: &Warp) -> String {
     let before = w.flying.wgmma.awaited;
     let missing = r.warps[warpgroup(g, w)].iter().filter(|o| o.flying.wgmma.committed < before);
@@ -123,7 +124,7 @@ pub(super) fn waiting(g: &Grid<'_>, r: &Running, w: &Warp) -> String {
     format!("for group {before} of its warpgroup's products, without {}", missing.join(", "))
 }
 
-/// A warp exits: its products have to be over.
+/// A warp exits: its products must be over.
 pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp) {
     if let Some(first) = w.flying.wgmma.all.first() {
         let detail = "its warp exits before it has waited for the product: wgmma.wait_group is missing".to_owned();

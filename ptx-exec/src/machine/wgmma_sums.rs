@@ -1,7 +1,7 @@
 //! The sums of `wgmma`: 16 rows of a warp, as its registers hold them.
 //!
-//! Of each group of eight columns, a register holds the even or the odd ones of eight rows: lane l has row l/4 and column 2 (l%4), or
-//! the one after it. Vectors of eight lanes have two rows of four columns; A and B are laid out as these vectors first.
+//! A register holds eight rows of four columns: the even or the odd columns of a group of eight. Lane l has row l/4 and column 2 (l%4),
+//! or the next column. A vector of eight lanes has two rows of four columns. A and B are converted to this layout first.
 
 use super::run::compiled;
 use super::sums::Adder;
@@ -128,7 +128,7 @@ impl Cache {
     }
 }
 
-/// What is done with elements of a type: their bytes, how many lie along K, and their value, which is exact in f32.
+/// An operation on elements of a type: their bytes, their number along K, and their value, which is exact in f32.
 trait Elements {
     /// # Safety
     /// With `FMA` the processor has fused multiply-add.
@@ -242,7 +242,7 @@ impl Elements for Fast<'_> {
         }
         let columns = self.0.columns.as_chunks::<K>().0;
         for (number, columns) in columns.as_chunks::<2>().0.iter().enumerate() {
-            // SAFETY: the registers are those of the warp, as who makes it says.
+            // SAFETY: the registers are rows of the warp; the constructor requires it.
             unsafe {
                 match self.0.info.d {
                     Ty::F16 => halves::<K, FMA>(&self.0, number, &a, columns),

@@ -102,7 +102,7 @@ fn strays_are_found_in_every_space() {
     );
 }
 
-/// Of several arrays, each ends where it was declared to end: behind it lies no other one.
+/// Each of several arrays ends at its declared end; the next array does not follow directly.
 #[test]
 fn an_array_of_a_thread_ends_ahead_of_the_next() {
     let declared =

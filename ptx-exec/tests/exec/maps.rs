@@ -277,14 +277,14 @@ fn maps_in_use_are_not_changed() {
 fn bytes_that_are_no_map_are_found() {
     let plain = Modes::PLAIN;
     let write = "bar.warp.sync 0xffffffff;\n@%p1 st.shared.b32 [%r7+8], 77;\n";
-    made(&[MAKE, write, PUBLISH, ACQUIRE, USE].concat()).breaks(plain, Rule::MapBytes, "are no tensor map");
+    made(&[MAKE, write, PUBLISH, ACQUIRE, USE].concat()).breaks(plain, Rule::MapBytes, "are not a tensor map");
     // Found where it is changed next, if it is.
     let next = "@%p1 tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r7], 1;\n";
     made(&[MAKE, write, next, PUBLISH, ACQUIRE, USE].concat()).breaks(plain, Rule::MapBytes, "tensormap.replace");
     // The same bytes again are no change; nor is a copy of all of them.
     let same = "bar.warp.sync 0xffffffff;\n@%p3 ld.shared.b32 %r10, [%r7+8];\nbar.warp.sync 0xffffffff;\n@%p1 st.shared.b32 [%r7+8], %r10;\n";
     made(&[MAKE, same, PUBLISH, ACQUIRE, USE].concat()).silent();
-    // Fields that nobody has set.
+    // Fields that are not set.
     for field in ["rank", "elemtype", "swizzle_mode", "fill_mode", "interleave_layout", "global_address"] {
         let line = MAKE.lines().find(|l| l.contains(field)).expect("a line");
         triton().with(line, "").breaks(plain, Rule::MapField, field);

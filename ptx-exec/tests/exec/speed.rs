@@ -37,8 +37,8 @@ fn races_of_products_cost_at_most_eight_times() {
     all.judge();
 }
 
-/// Threads of many warps that add to counters, again and again: to one, to a few, to 1024 of them in the device's memory, or in
-/// the block's, which it adds to the device's at the end.
+/// Many warps add to counters again and again: to one, to a few, or to 1024 in global memory. Another variant counts in shared memory,
+/// and adds the sums to global memory at the end.
 fn counters(body: &str) -> String {
     format!(
         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n.reg .pred %p;\n.reg .b32 %r<40>;\n.reg .b64 %d<9>;\n\
