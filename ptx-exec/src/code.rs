@@ -5,8 +5,8 @@ use super::code_async::AsyncTables;
 use super::error::Position;
 use super::num::LaneFn;
 pub(super) use super::proof::Code;
-use super::row::Row;
 use super::types::{Space, Ty};
+use super::vector_loop::VectorLoop;
 
 /// Marks an absent operand or guard.
 pub(super) const NONE: u32 = u32::MAX;
@@ -214,7 +214,7 @@ pub(super) struct LaneInfo {
     /// How many of the operands only move bits: applied to undefined bits, the function says where they go.
     pub(super) moves: u8,
     /// The same as a loop over the lanes, where there is one.
-    pub(super) row: Option<Row>,
+    pub(super) row: Option<VectorLoop>,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -66,12 +66,12 @@ mod place;
 mod profile;
 mod proof;
 mod report;
-mod row;
 mod target;
 mod tensor;
 mod tensor_map;
 mod text;
 mod types;
+mod vector_loop;
 
 pub use allow::Allow;
 pub use error::{Error, ErrorKind, Position};

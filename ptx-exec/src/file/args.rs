@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::check::{Checked, float, hex, integer};
 use super::keys::{ARGUMENT, Kind, MEMBER, Object};
-use super::memory::Memory;
+use super::memory::LaunchMemory;
 use super::{bad, map};
 use crate::TensorMap;
 use crate::code::ParamInfo;
@@ -33,7 +33,7 @@ impl Params {
         folder: &Path,
         module: &Module,
         entry: &str,
-        memory: &mut Memory,
+        memory: &mut LaunchMemory,
     ) -> Result<Params, Error> {
         let code = module.code(entry)?;
         let arguments: Vec<Checked<'_>> = launch.list("args").collect();
@@ -63,7 +63,7 @@ impl Params {
         argument: &Checked<'_>,
         param: &ParamInfo,
         folder: &Path,
-        memory: &mut Memory,
+        memory: &mut LaunchMemory,
     ) -> Result<(), Error> {
         let mut taken: Vec<(u64, u64, String)> = Vec::new();
         for member in argument.list("struct") {
@@ -129,7 +129,7 @@ impl Value {
 }
 
 /// The value of an argument or a member. `own` is the buffer that it brings.
-fn value(of: &Checked<'_>, object: &Object, own: Option<usize>, memory: &mut Memory) -> Result<Value, Error> {
+fn value(of: &Checked<'_>, object: &Object, own: Option<usize>, memory: &mut LaunchMemory) -> Result<Value, Error> {
     let form = of.form(object).unwrap_or_default();
     if let Some(map) = of.one("tensor_map") {
         let spec = map::read(&map)?;

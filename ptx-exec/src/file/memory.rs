@@ -72,7 +72,7 @@ struct HeldMap {
 
 /// The memory of a launch.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct LaunchMemory {
     pub(super) held: Vec<Held>,
     /// The buffer of each argument, by number.
     of_argument: Vec<Option<usize>>,
@@ -94,10 +94,10 @@ fn out(value: &Checked<'_>, folder: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(Some(path))
 }
 
-impl Memory {
+impl LaunchMemory {
     /// Reads the buffers of `buffers`, then the buffers of the arguments.
-    pub(super) fn read(launch: &Checked<'_>, folder: &Path) -> Result<Memory, Error> {
-        let mut memory = Memory::default();
+    pub(super) fn read(launch: &Checked<'_>, folder: &Path) -> Result<LaunchMemory, Error> {
+        let mut memory = LaunchMemory::default();
         for (name, buffer) in launch.named("buffers") {
             let number = memory.hold(&buffer, name, folder)?;
             memory.of_name.insert(name.to_owned(), number);

@@ -18,7 +18,7 @@ use args::Params;
 use check::{Checked, check};
 use json::Json;
 use keys::{LAUNCH, Need, OBJECTS};
-use memory::{Held, Memory};
+use memory::{Held, LaunchMemory};
 pub use seeds::Seeds;
 
 use super::Module;
@@ -203,7 +203,7 @@ impl LaunchFile {
 struct Ready {
     module: Module,
     entry: String,
-    memory: Memory,
+    memory: LaunchMemory,
     variables: Vec<Held>,
     params: Params,
     allow: Vec<Allow>,
@@ -211,7 +211,7 @@ struct Ready {
 }
 
 /// The memory after a launch: the bytes of each buffer, then of each variable.
-type Left = Vec<Vec<u8>>;
+type Results = Vec<Vec<u8>>;
 
 impl Ready {
     fn read(launch: &Checked<'_>, folder: &Path) -> Result<Ready, Error> {
@@ -219,7 +219,7 @@ impl Ready {
         let entry = module.entry_of(launch.text("entry").unwrap_or_default())?.to_owned();
         module.code(&entry)?;
         let allow = launch.list("allow").map(|rule| settings::allow(&rule)).collect::<Result<Vec<_>, _>>()?;
-        let mut memory = Memory::read(launch, folder)?;
+        let mut memory = LaunchMemory::read(launch, folder)?;
         let params = Params::read(launch, folder, &module, &entry, &mut memory)?;
         memory.is_used()?;
         let variables = memory::variables(launch, folder, &module, &entry)?;
@@ -232,8 +232,8 @@ impl Ready {
     }
 
     /// Runs it once.
-    fn once(&self, settings: &Checked<'_>, seed: u64, profile: bool) -> Result<(Report, Left), Error> {
-        let mut left: Left = self.held().map(Held::copy).collect();
+    fn once(&self, settings: &Checked<'_>, seed: u64, profile: bool) -> Result<(Report, Results), Error> {
+        let mut left: Results = self.held().map(Held::copy).collect();
         let mut launch = settings::tell(self.module.launch(&self.entry)?, settings).seed(seed).profile(profile);
         launch = self.memory.tell(self.params.tell(launch));
         let (buffers, variables) = left.split_at_mut(self.memory.held.len());
@@ -251,7 +251,7 @@ impl Ready {
     }
 
     /// Writes the outputs of a launch.
-    fn save(&self, left: &Left) -> Result<Vec<PathBuf>, Error> {
+    fn save(&self, left: &Results) -> Result<Vec<PathBuf>, Error> {
         let mut written = Vec::new();
         for (held, bytes) in self.held().zip(left) {
             let Some(out) = &held.out else { continue };

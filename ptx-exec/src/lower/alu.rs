@@ -4,8 +4,8 @@ use super::{Lower, Result};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Class, Inst, LaneInfo, NONE, Op};
 use crate::num::{self, LaneFn, OWN, approx, float, half2, int};
-use crate::row::Row;
 use crate::types::Ty;
+use crate::vector_loop::VectorLoop;
 
 /// The modifiers of an instruction, sorted.
 pub(super) struct Mods<'i> {
@@ -94,15 +94,22 @@ macro_rules! by_float {
 impl<'a> Lower<'a, '_> {
     /// A lane function with its operands: of these types, into this type.
     pub(super) fn lane(&mut self, f: LaneFn, ctl: u32, d: u32, operands: &[u32]) -> Result<()> {
-        let row = Row::of(&self.code.names[self.opcode as usize]);
+        let row = VectorLoop::of(&self.code.names[self.opcode as usize]);
         self.lane_as(row, f, ctl, d, operands)
     }
 
     /// The same, and what it is as a loop.
-    pub(super) fn lane_as(&mut self, row: Option<Row>, f: LaneFn, ctl: u32, d: u32, operands: &[u32]) -> Result<()> {
+    pub(super) fn lane_as(
+        &mut self,
+        row: Option<VectorLoop>,
+        f: LaneFn,
+        ctl: u32,
+        d: u32,
+        operands: &[u32],
+    ) -> Result<()> {
         let class = |n: usize| operands.get(n).map_or(Class::W32, |r| self.class_of(*r));
         let at = |n: usize| operands.get(n).copied().unwrap_or(NONE);
-        let fits = |row: &Row| {
+        let fits = |row: &VectorLoop| {
             let (to, from) = row.classes();
             self.class_of(d) == to
                 && operands.len() == from.len()

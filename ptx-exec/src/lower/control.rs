@@ -2,7 +2,7 @@
 
 use super::alu::class;
 use super::operands::{Meaning, is_sink};
-use super::{Binding, Fixup, Lower, MAX_CALLS, MAX_DEPTH, Place, Result};
+use super::{Binding, Fixup, Lower, MAX_CALLS, MAX_DEPTH, Result, VariablePlace};
 use crate::ast::{Instruction, Operand, Variable};
 use crate::code::{Base, Inst, MemInfo, NONE, Op, Order, Scope};
 use crate::error::{Error, ErrorKind};
@@ -119,7 +119,7 @@ impl<'a> Lower<'a, '_> {
         let wrong = |what: &str, found: String, required: String| {
             Err(self.error(ErrorKind::Name, what).found(found).required(required))
         };
-        let Place::Local(at, Space::Param) = *place else {
+        let VariablePlace::Local(at, Space::Param) = *place else {
             let required = "a variable of .param that the caller declares, a register or a number";
             return wrong("a call passes a variable of another state space", clip(passed), required.to_owned());
         };
@@ -144,9 +144,9 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// The thread's memory behind an argument.
-    fn argument(&mut self, operand: &Operand<'a>, of: &Variable<'a>) -> Result<Place> {
+    fn argument(&mut self, operand: &Operand<'a>, of: &Variable<'a>) -> Result<VariablePlace> {
         if let Some(at) = self.passed(operand, of.name, of.bytes())? {
-            return Ok(Place::Local(at, Space::Param));
+            return Ok(VariablePlace::Local(at, Space::Param));
         }
         let value = self.any_source(operand, of.ty)?;
         // A number has the width of its type.
@@ -155,7 +155,7 @@ impl<'a> Lower<'a, '_> {
         }
         let at = self.frame(of)?;
         self.local_access(Op::St, at, of.ty, value)?;
-        Ok(Place::Local(at, Space::Param))
+        Ok(VariablePlace::Local(at, Space::Param))
     }
 
     /// The thread's memory of a result, and the register that it goes to; `_` discards it.
@@ -164,18 +164,18 @@ impl<'a> Lower<'a, '_> {
         i: &Instruction<'a>,
         operand: &Operand<'a>,
         of: &Variable<'a>,
-    ) -> Result<(Place, Option<u32>)> {
+    ) -> Result<(VariablePlace, Option<u32>)> {
         let Operand::Name(..) = operand else {
             return Err(self.malformed(i, "a variable, a register or `_` for each result"));
         };
         if let Some(at) = self.passed(operand, of.name, of.bytes())? {
-            return Ok((Place::Local(at, Space::Param), None));
+            return Ok((VariablePlace::Local(at, Space::Param), None));
         }
         let register = if is_sink(operand) { None } else { Some(self.any_destination(operand)?) };
         if let Some(register) = register {
             self.fits(register, of)?;
         }
-        Ok((Place::Local(self.frame(of)?, Space::Param), register))
+        Ok((VariablePlace::Local(self.frame(of)?, Space::Param), register))
     }
 
     fn local_access(&mut self, op: Op, at: u64, ty: Ty, register: u32) -> Result<()> {
@@ -228,7 +228,7 @@ impl<'a> Lower<'a, '_> {
         let mut back = Vec::new();
         for (operand, v) in results.iter().zip(&f.results) {
             let (place, register) = self.result(i, operand, v)?;
-            if let (Some(register), Place::Local(at, _)) = (register, place) {
+            if let (Some(register), VariablePlace::Local(at, _)) = (register, place) {
                 back.push((register, at, v.ty));
             }
             bound.push((v, place));

@@ -7,8 +7,8 @@ use crate::ast::{Instruction, Operand};
 use crate::code::{Base, Class, Inst, Op};
 use crate::error::ErrorKind;
 use crate::num::{LaneFn, OWN, convert, int};
-use crate::row::Row;
 use crate::types::Ty;
+use crate::vector_loop::VectorLoop;
 
 impl<'a> Lower<'a, '_> {
     pub(super) fn data(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -132,7 +132,7 @@ impl<'a> Lower<'a, '_> {
                 let keep = self.constant(0xff, Base::Zero, self.class_of(shifted) == Class::W64)?;
                 self.lane(int::and, 0, d, &[shifted, keep])?;
             } else {
-                let row = if ty.bits() == 64 { Row::Low16Of64 } else { Row::Low16 };
+                let row = if ty.bits() == 64 { VectorLoop::Low16Of64 } else { VectorLoop::Low16 };
                 self.lane_as(Some(row), int::mov, 16 << OWN, d, &[shifted])?;
             }
         }
@@ -171,7 +171,7 @@ impl<'a> Lower<'a, '_> {
     pub(super) fn join(&mut self, d: u32, a: u32, b: u32, bits: u32) -> Result<()> {
         let both = self.register(Class::W64, 64)?;
         self.fast(Op::Pack64, both, &[a, b])?;
-        let (row, f): (_, LaneFn) = if bits == 16 { (Some(Row::Join16), join16) } else { (None, join8) };
+        let (row, f): (_, LaneFn) = if bits == 16 { (Some(VectorLoop::Join16), join16) } else { (None, join8) };
         self.lane_as(row, f, 0, d, &[both])
     }
 

@@ -2,7 +2,7 @@
 
 use super::alu::class;
 use super::operands::is_sink;
-use super::{Lower, Place, Result};
+use super::{Lower, Result, VariablePlace};
 use crate::ast::{Instruction, Operand};
 use crate::code::{AtomInfo, AtomOp, Base, Class, CopyInfo, FenceInfo, Inst, MemInfo, NONE, Op, Order, Scope};
 use crate::error::ErrorKind;
@@ -11,7 +11,7 @@ use crate::memory::BASE;
 use crate::types::{Space, Ty};
 
 /// The modifiers of an access.
-struct Access {
+struct Modifiers {
     space: Space,
     order: Order,
     scope: Scope,
@@ -49,9 +49,15 @@ fn is_hint(word: &str) -> bool {
         || word.starts_with("L2::")
 }
 
-fn access(i: &Instruction<'_>) -> Access {
-    let mut a =
-        Access { space: Space::Generic, order: Order::Weak, scope: Scope::Sys, lanes: 1, ty: None, rest: Vec::new() };
+fn access(i: &Instruction<'_>) -> Modifiers {
+    let mut a = Modifiers {
+        space: Space::Generic,
+        order: Order::Weak,
+        scope: Scope::Sys,
+        lanes: 1,
+        ty: None,
+        rest: Vec::new(),
+    };
     let mut scoped = false;
     for word in &i.modifiers {
         if let Some(space) = Space::parse(word) {
@@ -93,13 +99,13 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// The space of an access, where its address names a variable.
-    pub(super) fn space_of(&self, space: Space, place: Option<Place>, is_store: bool) -> Result<Space> {
+    pub(super) fn space_of(&self, space: Space, place: Option<VariablePlace>, is_store: bool) -> Result<Space> {
         let named = match place {
             None => return Ok(space),
-            Some(Place::Global(_, s)) => s,
-            Some(Place::Shared(_)) => Space::Shared,
-            Some(Place::Local(..)) => Space::Local,
-            Some(Place::Param(_)) => Space::Param,
+            Some(VariablePlace::Global(_, s)) => s,
+            Some(VariablePlace::Shared(_)) => Space::Shared,
+            Some(VariablePlace::Local(..)) => Space::Local,
+            Some(VariablePlace::Param(_)) => Space::Param,
         };
         let fits = space == named
             || named == Space::Local && space == Space::Param
@@ -114,7 +120,12 @@ impl<'a> Lower<'a, '_> {
         Ok(named)
     }
 
-    fn mem(&mut self, i: &Instruction<'a>, a: &Access, address: &Operand<'a>) -> Result<(u32, MemInfo, Option<Place>)> {
+    fn mem(
+        &mut self,
+        i: &Instruction<'a>,
+        a: &Modifiers,
+        address: &Operand<'a>,
+    ) -> Result<(u32, MemInfo, Option<VariablePlace>)> {
         let ty = a.ty.ok_or_else(|| self.unsupported(i))?;
         if !a.rest.is_empty() || !matches!(ty.bits(), 8 | 16 | 32 | 64) || ty.bytes() * u64::from(a.lanes) > 32 {
             return Err(self.unsupported(i));
@@ -168,7 +179,7 @@ impl<'a> Lower<'a, '_> {
         }
         // A parameter by its name is the same for all: no addresses.
         let (op, address) = match (place, &i.operands[1]) {
-            (Some(Place::Param(at)), Operand::Address(_, offset, _)) => {
+            (Some(VariablePlace::Param(at)), Operand::Address(_, offset, _)) => {
                 mem.offset = (at as i64).wrapping_add(*offset);
                 let end = mem.offset.checked_add(i64::from(mem.bytes * mem.elements));
                 if mem.offset < 0 || end.is_none_or(|end| end as u64 > self.code.param_bytes) {

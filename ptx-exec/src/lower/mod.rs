@@ -47,16 +47,16 @@ enum Binding {
         count: Option<u32>,
         lanes: u32,
     },
-    Variable(Place),
+    Variable(VariablePlace),
     Targets(Vec<String>),
     /// Bytes of the results, and of the parameters, of a call through a pointer.
     Prototype(Vec<u64>, Vec<u64>),
 }
 
-/// Where a variable lies.
+/// The place of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// Of the module, by index.
+enum VariablePlace {
+    /// A variable of the module, by index.
     Global(u32, Space),
     Shared(u32),
     /// Bytes from the start of the thread's local memory.

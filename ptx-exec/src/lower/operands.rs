@@ -1,7 +1,7 @@
 //! Operands: registers, numbers, addresses of variables, special registers.
 
 use super::alu::class;
-use super::{Binding, Lower, Place, Result};
+use super::{Binding, Lower, Result, VariablePlace};
 use crate::ast::{Instruction, Operand, Value, Variable};
 use crate::code::{Base, Class, GlobalVariable, InitialAddress, Inst, NONE, Op};
 use crate::error::{Error, ErrorKind};
@@ -88,7 +88,7 @@ fn is_unset_special(name: &str) -> bool {
 /// A name with an operand's meaning.
 pub(super) enum Meaning {
     Register(u32),
-    Variable(Place),
+    Variable(VariablePlace),
     Special(u32),
     /// A function, by its address.
     Function(u64),
@@ -338,22 +338,22 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// The address of a variable, in its own space or generic.
-    pub(super) fn address_of(&mut self, place: Place, offset: i64, wide: bool, generic: bool) -> Result<u32> {
+    pub(super) fn address_of(&mut self, place: VariablePlace, offset: i64, wide: bool, generic: bool) -> Result<u32> {
         let (value, base) = match place {
-            Place::Global(i, _) => (offset as u64, Base::Global(i)),
-            Place::Shared(i) if generic => (offset as u64, Base::SharedGeneric(i)),
-            Place::Shared(i) => (offset as u64, Base::Shared(i)),
-            Place::Local(at, _) => {
+            VariablePlace::Global(i, _) => (offset as u64, Base::Global(i)),
+            VariablePlace::Shared(i) if generic => (offset as u64, Base::SharedGeneric(i)),
+            VariablePlace::Shared(i) => (offset as u64, Base::Shared(i)),
+            VariablePlace::Local(at, _) => {
                 let at = at.wrapping_add(offset as u64);
                 (if generic { at.wrapping_add(LOCAL_WINDOW) } else { at }, Base::Zero)
             }
-            Place::Param(at) => (at.wrapping_add(offset as u64), Base::Param),
+            VariablePlace::Param(at) => (at.wrapping_add(offset as u64), Base::Param),
         };
         self.constant(value, base, wide)
     }
 
     /// An address operand: its register, its offset, and the space of the variable that it names.
-    pub(super) fn address(&mut self, operand: &Operand<'_>) -> Result<(u32, i64, Option<Place>)> {
+    pub(super) fn address(&mut self, operand: &Operand<'_>) -> Result<(u32, i64, Option<VariablePlace>)> {
         let Operand::Address(base, offset, more) = operand else {
             return Err(self.error(ErrorKind::Syntax, "an operand is not an address").required("[register + offset]"));
         };
@@ -405,7 +405,8 @@ impl<'a> Lower<'a, '_> {
         if let Some(function) = self.function_address(name) {
             return Ok(InitialAddress { at, bytes: width, of: 0, offset, byte }.value(function));
         }
-        let Some(Binding::Variable(Place::Global(index, Space::Global | Space::Const))) = self.find(name) else {
+        let Some(Binding::Variable(VariablePlace::Global(index, Space::Global | Space::Const))) = self.find(name)
+        else {
             let what = "an initialiser is neither the address of a variable in global memory nor of a function";
             return Err(Error::unsupported(v.at, what).found(clip(name)));
         };

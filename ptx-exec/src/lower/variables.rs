@@ -1,7 +1,7 @@
 //! Places variables of the module, of blocks and of threads, and parameters.
 
 use super::regs::operands;
-use super::{Binding, Lower, Place, Result};
+use super::{Binding, Lower, Result, VariablePlace};
 use crate::ast::{Function, Variable};
 use crate::code::{Base, GlobalVariable, LocalVariable, ParamInfo, SharedVariable};
 use crate::error::Error;
@@ -58,9 +58,9 @@ impl<'a> Lower<'a, '_> {
                     return Err(Error::syntax(v.at, "an array without a size is not `.extern`").found(clip(v.name)));
                 }
                 self.code.shared.push(SharedVariable { name: v.name.to_owned(), bytes, align: v.align });
-                Place::Shared(self.code.shared.len() as u32 - 1)
+                VariablePlace::Shared(self.code.shared.len() as u32 - 1)
             }
-            Space::Local | Space::Param => Place::Local(self.frame(v)?, v.space),
+            Space::Local | Space::Param => VariablePlace::Local(self.frame(v)?, v.space),
             Space::Generic | Space::SharedCluster => {
                 return Err(Error::syntax(v.at, "a variable without a state space").found(clip(v.name)));
             }
@@ -87,7 +87,7 @@ impl<'a> Lower<'a, '_> {
         Ok(offset)
     }
 
-    fn global_variable(&mut self, v: &Variable<'a>) -> Result<Place> {
+    fn global_variable(&mut self, v: &Variable<'a>) -> Result<VariablePlace> {
         if v.is_extern {
             return Err(Error::unsupported(v.at, "a variable of another module").found(clip(v.name)));
         }
@@ -111,13 +111,13 @@ impl<'a> Lower<'a, '_> {
         self.global_bytes = before + v.bytes();
         self.initialise(v, &mut variable)?;
         self.code.globals.push(variable);
-        Ok(Place::Global(self.code.globals.len() as u32 - 1, v.space))
+        Ok(VariablePlace::Global(self.code.globals.len() as u32 - 1, v.space))
     }
 
     pub(super) fn parameters(&mut self, entry: &Function<'a>) -> Result<()> {
         (self.code.params, self.code.param_bytes) = layout(entry)?;
         for i in 0..self.code.params.len() {
-            let place = Place::Param(self.code.params[i].offset);
+            let place = VariablePlace::Param(self.code.params[i].offset);
             self.bind(entry.params[i].name, Binding::Variable(place), entry.params[i].at)?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 //! is made of several `mma`. A product with 32 columns is computed as the product of the transposes.
 
 use super::alu::class;
-use super::wmma_access::Access;
+use super::wmma_access::FragmentAddresses;
 use super::{Lower, Result};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Class, Inst, MmaInfo, Op};
@@ -227,7 +227,7 @@ impl<'a> Lower<'a, '_> {
         if is_load { self.wmma_load(&mut access, &registers) } else { self.wmma_store(&mut access, &registers) }
     }
 
-    fn wmma_load(&mut self, access: &mut Access, registers: &[u32]) -> Result<()> {
+    fn wmma_load(&mut self, access: &mut FragmentAddresses, registers: &[u32]) -> Result<()> {
         let used = access.of.used() as usize;
         // A destination may be a register of the address, so all values are loaded first.
         let mut loaded = Vec::new();

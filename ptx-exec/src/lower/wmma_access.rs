@@ -10,7 +10,7 @@ use crate::lower::operands::SPECIAL;
 use crate::types::{Space, Ty};
 
 /// The addresses of a fragment.
-pub(super) struct Access {
+pub(super) struct FragmentAddresses {
     pub(super) of: Fragment,
     /// Whether the elements of a register lie beside each other.
     is_along: bool,
@@ -33,7 +33,7 @@ impl<'a> Lower<'a, '_> {
         space: Space,
         address: &Operand<'a>,
         stride: Option<u32>,
-    ) -> Result<Access> {
+    ) -> Result<FragmentAddresses> {
         let (base, offset, place) = self.address(address)?;
         let space = self.space_of(space, place, false)?;
         let wide = self.class_of(base) == Class::W64;
@@ -71,11 +71,11 @@ impl<'a> Lower<'a, '_> {
         let first = self.register(class, if wide { 64 } else { 32 })?;
         self.fast(mad, first, &[along, bytes, base])?;
         self.fast(mad, first, &[rows, row, first])?;
-        Ok(Access { of, is_along, space, wide, offset, first, row, rows: HashMap::from([(0, first)]) })
+        Ok(FragmentAddresses { of, is_along, space, wide, offset, first, row, rows: HashMap::from([(0, first)]) })
     }
 
     /// The address `n` rows after the first.
-    fn wmma_row(&mut self, access: &mut Access, n: u32) -> Result<u32> {
+    fn wmma_row(&mut self, access: &mut FragmentAddresses, n: u32) -> Result<u32> {
         if let Some(known) = access.rows.get(&n) {
             return Ok(*known);
         }
@@ -89,7 +89,14 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// One access of an element, or of all of a register.
-    fn wmma_move(&mut self, access: &mut Access, op: Op, at: (u32, u32), bytes: u32, register: u32) -> Result<()> {
+    fn wmma_move(
+        &mut self,
+        access: &mut FragmentAddresses,
+        op: Op,
+        at: (u32, u32),
+        bytes: u32,
+        register: u32,
+    ) -> Result<()> {
         let (outer, inner) = at;
         let (rows, elements) = if access.is_along { (outer, inner) } else { (inner, outer) };
         let a = self.wmma_row(access, rows)?;
@@ -112,7 +119,7 @@ impl<'a> Lower<'a, '_> {
         self.emit(Inst { a, list, len: 1, defs: u8::from(op == Op::Ld), x, ..Inst::new(op) }).map(drop)
     }
 
-    pub(super) fn wmma_load_register(&mut self, access: &mut Access, n: u32) -> Result<u32> {
+    pub(super) fn wmma_load_register(&mut self, access: &mut FragmentAddresses, n: u32) -> Result<u32> {
         let of = access.of;
         let (outer, inner) = of.place(n);
         let (class, bits) = if of.ty == Ty::F64 { (Class::W64, 64) } else { (Class::W32, 32) };
@@ -141,7 +148,7 @@ impl<'a> Lower<'a, '_> {
         Ok(parts[0])
     }
 
-    pub(super) fn wmma_store(&mut self, access: &mut Access, registers: &[u32]) -> Result<()> {
+    pub(super) fn wmma_store(&mut self, access: &mut FragmentAddresses, registers: &[u32]) -> Result<()> {
         let of = access.of;
         for (n, register) in (0..).zip(registers) {
             let (outer, inner) = of.place(n);

@@ -265,7 +265,7 @@ struct Ended {
     lane_instructions: u64,
 }
 
-struct Shared {
+struct Work {
     next: AtomicU64,
     budget: Budget,
     /// The last block that counts. Later blocks are skipped or ignored, so that results do not depend on the host's threads.
@@ -277,7 +277,7 @@ struct Shared {
 }
 
 /// Keeps the results of a block; the next block may reuse its memory.
-fn retire(g: &Grid<'_>, shared: &Shared, mut r: Running) -> Running {
+fn retire(g: &Grid<'_>, shared: &Work, mut r: Running) -> Running {
     // Allowed findings do not end the launch.
     let is_strict = g.allow.is_empty();
     let b = &mut r.block;
@@ -313,7 +313,7 @@ fn retire(g: &Grid<'_>, shared: &Shared, mut r: Running) -> Running {
 }
 
 /// Blocks one after the other.
-fn worker(g: &Grid<'_>, shared: &Shared) {
+fn worker(g: &Grid<'_>, shared: &Work) {
     let mut old = None;
     let mut purse = Purse::new(&shared.budget);
     loop {
@@ -336,7 +336,7 @@ fn worker(g: &Grid<'_>, shared: &Shared) {
 }
 
 /// Blocks in turns: as many at once as fit.
-fn in_turns(g: &Grid<'_>, shared: &Shared) {
+fn in_turns(g: &Grid<'_>, shared: &Work) {
     let bytes = (u64::from(g.code.rows) * 128 + g.code.local_bytes * 32 + 4096) * u64::from(g.warps() * g.ranks())
         + g.shared_bytes;
     // Blocks of a cooperative launch wait for all others.
@@ -372,7 +372,7 @@ fn in_turns(g: &Grid<'_>, shared: &Shared) {
 pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
     let workers = g.workers.min(g.clusters().min(1 << 16) as usize).max(1);
     let one = g.code.communicates || g.workspace != 0 || workers == 1 || g.checks.races;
-    let shared = Shared {
+    let shared = Work {
         next: AtomicU64::new(0),
         budget: Budget::new(g.budget, if one { 1 } else { workers }),
         last: AtomicU64::new(u64::MAX),

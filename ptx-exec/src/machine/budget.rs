@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// The largest part that a worker takes at once.
 const PART: u64 = 1 << 20;
 
-struct Left {
+struct Rest {
     instructions: u64,
     /// Workers that hold a part.
     holders: usize,
@@ -16,18 +16,18 @@ struct Left {
 
 /// The rest of the budget.
 pub(super) struct Budget {
-    left: Mutex<Left>,
+    left: Mutex<Rest>,
     given_back: Condvar,
     workers: u64,
 }
 
 impl Budget {
     pub(super) fn new(instructions: u64, workers: usize) -> Budget {
-        let left = Mutex::new(Left { instructions, holders: 0 });
+        let left = Mutex::new(Rest { instructions, holders: 0 });
         Budget { left, given_back: Condvar::new(), workers: workers.max(1) as u64 }
     }
 
-    fn left(&self) -> MutexGuard<'_, Left> {
+    fn left(&self) -> MutexGuard<'_, Rest> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -5,12 +5,12 @@ use super::tensor::{half, to_half};
 use super::tensor_v3;
 use super::vector::{PART, Rows, map1, map2, map3, parts};
 use crate::code::Inst;
-use crate::row::Row;
+use crate::vector_loop::VectorLoop;
 
 /// # Safety
 /// The operands are those of the warp, of the classes that the row has; with `V3` the processor has AVX2.
 #[inline(always)]
-pub(super) unsafe fn run<const V3: bool>(row: Row, r: Rows, inst: &Inst, mask: u32) {
+pub(super) unsafe fn run<const V3: bool>(row: VectorLoop, r: Rows, inst: &Inst, mask: u32) {
     #[cfg(target_arch = "x86_64")]
     if V3 {
         // SAFETY: the caller says so.
@@ -22,14 +22,14 @@ pub(super) unsafe fn run<const V3: bool>(row: Row, r: Rows, inst: &Inst, mask: u
 
 /// Not inlined: copies in each instruction loop would make compilation half as long again.
 #[inline(never)]
-unsafe fn run_plain(row: Row, r: Rows, inst: &Inst, mask: u32) {
+unsafe fn run_plain(row: VectorLoop, r: Rows, inst: &Inst, mask: u32) {
     // SAFETY: the caller says so.
     unsafe { loops::<false>(row, r, inst, mask) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-unsafe fn run_v3(row: Row, r: Rows, inst: &Inst, mask: u32) {
+unsafe fn run_v3(row: VectorLoop, r: Rows, inst: &Inst, mask: u32) {
     // SAFETY: the caller says so.
     unsafe { loops::<true>(row, r, inst, mask) }
 }
@@ -186,7 +186,7 @@ fn power<const V3: bool>(v: f32, flush: bool) -> u32 {
 /// # Safety
 /// The operands are those of the warp, of the classes that the row has; with `V3` the processor has AVX2.
 #[inline(always)]
-unsafe fn loops<const V3: bool>(row: Row, r: Rows, inst: &Inst, mask: u32) {
+unsafe fn loops<const V3: bool>(row: VectorLoop, r: Rows, inst: &Inst, mask: u32) {
     macro_rules! p1 {
         ($a:ty => $d:ty, $f:expr) => {
             // SAFETY: the caller says so.
@@ -220,13 +220,13 @@ unsafe fn loops<const V3: bool>(row: Row, r: Rows, inst: &Inst, mask: u32) {
         };
     }
     match row {
-        Row::Low16 => p1!(u32 => u32, low),
-        Row::Low16Of64 => p1!(u64 => u32, |v| low(v as u32)),
-        Row::Low16To64 => p1!(u32 => u64, |v| u64::from(low(v))),
-        Row::Sign16 => p1!(u32 => u32, |v| v as i16 as i32 as u32),
-        Row::Join16 => p1!(u64 => u32, |v| low(v as u32) | (v >> 16) as u32 & 0xffff_0000),
-        Row::Bfi64 => p3!(u64, inserted),
-        Row::Bfi32 => {
+        VectorLoop::Low16 => p1!(u32 => u32, low),
+        VectorLoop::Low16Of64 => p1!(u64 => u32, |v| low(v as u32)),
+        VectorLoop::Low16To64 => p1!(u32 => u64, |v| u64::from(low(v))),
+        VectorLoop::Sign16 => p1!(u32 => u32, |v| v as i16 as i32 as u32),
+        VectorLoop::Join16 => p1!(u64 => u32, |v| low(v as u32) | (v >> 16) as u32 & 0xffff_0000),
+        VectorLoop::Bfi64 => p3!(u64, inserted),
+        VectorLoop::Bfi32 => {
             // SAFETY: the caller says so.
             unsafe {
                 map3::<u32, u32, u64, u32>(
@@ -239,43 +239,43 @@ unsafe fn loops<const V3: bool>(row: Row, r: Rows, inst: &Inst, mask: u32) {
                 );
             }
         }
-        Row::Prmt => p3!(u32, permuted),
-        Row::DivS32 => p2!(u32, quotient_signed),
-        Row::RemS32 => p2!(u32, |x, y| remainder(x, y, quotient_signed(x, y))),
-        Row::DivU32 => p2!(u32, quotient),
-        Row::RemU32 => p2!(u32, |x, y| remainder(x, y, quotient(x, y))),
-        Row::MulWideU16 => p2!(u32, |x, y| low(x) * low(y)),
-        Row::HalfToF32 => p1!(u32 => u32, |v| number(half(v))),
-        Row::BrainToF32 => p1!(u32 => u32, |v| v << 16),
+        VectorLoop::Prmt => p3!(u32, permuted),
+        VectorLoop::DivS32 => p2!(u32, quotient_signed),
+        VectorLoop::RemS32 => p2!(u32, |x, y| remainder(x, y, quotient_signed(x, y))),
+        VectorLoop::DivU32 => p2!(u32, quotient),
+        VectorLoop::RemU32 => p2!(u32, |x, y| remainder(x, y, quotient(x, y))),
+        VectorLoop::MulWideU16 => p2!(u32, |x, y| low(x) * low(y)),
+        VectorLoop::HalfToF32 => p1!(u32 => u32, |v| number(half(v))),
+        VectorLoop::BrainToF32 => p1!(u32 => u32, |v| v << 16),
         // SAFETY: as above.
-        Row::F32ToHalf => unsafe {
+        VectorLoop::F32ToHalf => unsafe {
             let a = r.lanes::<f32>(inst.a);
             parts!(r.lanes::<u32>(inst.d), mask, first => narrowed::<V3>(*a.add(first).cast::<Part<f32>>()));
         },
-        Row::F32ToBrain => p1!(f32 => u32, to_brain),
-        Row::PairHalf => halves!(|x, y: f32| joined(narrowed::<V3>(y), narrowed::<V3>(x))),
-        Row::PairBrain => p2!(u32, |x, y| to_brain(f32::from_bits(y)) | to_brain(f32::from_bits(x)) << 16),
-        Row::S32ToF32 => p1!(i32 => f32, |v| v as f32),
-        Row::U32ToF32 => p1!(u32 => f32, |v| v as f32),
-        Row::F32ToS32 => p1!(f32 => i32, |v| v as i32),
-        Row::F32ToU32 => p1!(f32 => u32, |v| v as u32),
-        Row::MinF32 => p2!(u32, |x, y| choose(x, y, false)),
-        Row::MaxF32 => p2!(u32, |x, y| choose(x, y, true)),
-        Row::NegF32 => p1!(u32 => u32, |v| number(f32::from_bits(v ^ 0x8000_0000))),
-        Row::AbsF32 => p1!(u32 => u32, |v| number(f32::from_bits(v & 0x7fff_ffff))),
-        Row::CopySignF32 => p2!(u32, |x, y| y & 0x7fff_ffff | x & 0x8000_0000),
-        Row::Ex2F32 => p1!(f32 => u32, |v| power::<V3>(v, false)),
-        Row::Ex2FtzF32 => p1!(f32 => u32, |v| power::<V3>(v, true)),
-        Row::AddHalf => halves!(|x, y: u32| of_halves::<V3>(&x, &y, 0, |x, y| x + y)),
-        Row::SubHalf => halves!(|x, y: u32| of_halves::<V3>(&x, &y, 0, |x, y| x - y)),
-        Row::MulHalf => halves!(|x, y: u32| of_halves::<V3>(&x, &y, 0, |x, y| x * y)),
-        Row::AddHalves => halves!(|x, y: u32| {
+        VectorLoop::F32ToBrain => p1!(f32 => u32, to_brain),
+        VectorLoop::PairHalf => halves!(|x, y: f32| joined(narrowed::<V3>(y), narrowed::<V3>(x))),
+        VectorLoop::PairBrain => p2!(u32, |x, y| to_brain(f32::from_bits(y)) | to_brain(f32::from_bits(x)) << 16),
+        VectorLoop::S32ToF32 => p1!(i32 => f32, |v| v as f32),
+        VectorLoop::U32ToF32 => p1!(u32 => f32, |v| v as f32),
+        VectorLoop::F32ToS32 => p1!(f32 => i32, |v| v as i32),
+        VectorLoop::F32ToU32 => p1!(f32 => u32, |v| v as u32),
+        VectorLoop::MinF32 => p2!(u32, |x, y| choose(x, y, false)),
+        VectorLoop::MaxF32 => p2!(u32, |x, y| choose(x, y, true)),
+        VectorLoop::NegF32 => p1!(u32 => u32, |v| number(f32::from_bits(v ^ 0x8000_0000))),
+        VectorLoop::AbsF32 => p1!(u32 => u32, |v| number(f32::from_bits(v & 0x7fff_ffff))),
+        VectorLoop::CopySignF32 => p2!(u32, |x, y| y & 0x7fff_ffff | x & 0x8000_0000),
+        VectorLoop::Ex2F32 => p1!(f32 => u32, |v| power::<V3>(v, false)),
+        VectorLoop::Ex2FtzF32 => p1!(f32 => u32, |v| power::<V3>(v, true)),
+        VectorLoop::AddHalf => halves!(|x, y: u32| of_halves::<V3>(&x, &y, 0, |x, y| x + y)),
+        VectorLoop::SubHalf => halves!(|x, y: u32| of_halves::<V3>(&x, &y, 0, |x, y| x - y)),
+        VectorLoop::MulHalf => halves!(|x, y: u32| of_halves::<V3>(&x, &y, 0, |x, y| x * y)),
+        VectorLoop::AddHalves => halves!(|x, y: u32| {
             joined(of_halves::<V3>(&x, &y, 0, |x, y| x + y), of_halves::<V3>(&x, &y, 16, |x, y| x + y))
         }),
-        Row::SubHalves => halves!(|x, y: u32| {
+        VectorLoop::SubHalves => halves!(|x, y: u32| {
             joined(of_halves::<V3>(&x, &y, 0, |x, y| x - y), of_halves::<V3>(&x, &y, 16, |x, y| x - y))
         }),
-        Row::MulHalves => halves!(|x, y: u32| {
+        VectorLoop::MulHalves => halves!(|x, y: u32| {
             joined(of_halves::<V3>(&x, &y, 0, |x, y| x * y), of_halves::<V3>(&x, &y, 16, |x, y| x * y))
         }),
     }

@@ -34,7 +34,7 @@ pub(super) struct Product<'a> {
 
 /// Aligns a value to a cache line, so that no vector in it crosses a line.
 #[repr(align(64))]
-struct Lines<T>(T);
+struct CacheAligned<T>(T);
 
 /// Runs one instruction.
 ///
@@ -106,10 +106,10 @@ unsafe fn of_halves_v3<const K: usize, const BRAIN: bool>(p: &Product<'_>) {
     let halves = info.c == Ty::F16;
     // SAFETY: the caller says so.
     unsafe {
-        let mut c = Lines(accumulators(*r, of.c, halves));
-        let a = Lines(tensor_v3::rows::<K, 16, BRAIN>(*r, of.a));
-        let b = Lines(tensor_v3::rows::<K, 8, BRAIN>(*r, of.b));
-        let b = Lines(turned::<K, true>(&b.0));
+        let mut c = CacheAligned(accumulators(*r, of.c, halves));
+        let a = CacheAligned(tensor_v3::rows::<K, 16, BRAIN>(*r, of.a));
+        let b = CacheAligned(tensor_v3::rows::<K, 8, BRAIN>(*r, of.b));
+        let b = CacheAligned(turned::<K, true>(&b.0));
         multiply(&a.0, &b.0, &mut c.0, halves);
         results(*r, of.d, halves, &c.0, *mask);
     }
@@ -138,10 +138,10 @@ unsafe fn fast_loops<T: Copy + Into<u32>, const PER: usize, const K: usize, cons
     let halves = info.c == Ty::F16;
     // SAFETY: the caller says so.
     unsafe {
-        let mut c = Lines(accumulators(*r, of.c, halves));
-        let a = Lines(rows::<T, f32, PER, K, 16>(*r, of.a, of_a));
-        let b = Lines(rows::<T, f32, PER, K, 8>(*r, of.b, of_b));
-        let b = Lines(turned::<K, V3>(&b.0));
+        let mut c = CacheAligned(accumulators(*r, of.c, halves));
+        let a = CacheAligned(rows::<T, f32, PER, K, 16>(*r, of.a, of_a));
+        let b = CacheAligned(rows::<T, f32, PER, K, 8>(*r, of.b, of_b));
+        let b = CacheAligned(turned::<K, V3>(&b.0));
         multiply(&a.0, &b.0, &mut c.0, halves);
         results(*r, of.d, halves, &c.0, *mask);
     }
@@ -381,9 +381,9 @@ unsafe fn integer_loops<const K: usize, const V3: bool>(p: &Product<'_>) {
     };
     // SAFETY: the caller says so.
     unsafe {
-        let a = Lines(rows::<u8, i32, 4, K, 16>(*r, of.a, of_type(info.a)));
-        let b = Lines(columns::<u8, i32, 4, K>(*r, of.b, of_type(info.b)));
-        let mut c = Lines(accumulators(*r, of.c, false));
+        let a = CacheAligned(rows::<u8, i32, 4, K, 16>(*r, of.a, of_type(info.a)));
+        let b = CacheAligned(columns::<u8, i32, 4, K>(*r, of.b, of_type(info.b)));
+        let mut c = CacheAligned(accumulators(*r, of.c, false));
         let (a, b, c) = (&a.0, &b.0, &mut c.0);
         for i in 0..16 {
             // They fit: 32 products of 16 bits.

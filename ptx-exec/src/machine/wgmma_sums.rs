@@ -129,7 +129,7 @@ impl Cache {
 }
 
 /// An operation on elements of a type: their bytes, their number along K, and their value, which is exact in f32.
-trait Elements {
+trait ElementTask {
     /// # Safety
     /// With `FMA` the processor has fused multiply-add.
     unsafe fn run<const BYTES: usize, const K: usize, const FMA: bool>(self, of: impl Fn(u32) -> f32);
@@ -137,7 +137,7 @@ trait Elements {
 
 /// # Safety
 /// With `V3` the processor has AVX2 and fused multiply-add.
-unsafe fn with<const V3: bool>(ty: Ty, f: impl Elements) {
+unsafe fn with<const V3: bool>(ty: Ty, f: impl ElementTask) {
     // SAFETY: the caller says so.
     unsafe {
         match ty {
@@ -156,15 +156,15 @@ compiled!(
     elements,
     elements_v3,
     element_loops,
-    [E: Elements, const BYTES: usize, const K: usize],
+    [E: ElementTask, const BYTES: usize, const K: usize],
     [E, BYTES, K],
     (f: E, of: impl Fn(u32) -> f32)
 );
 
 /// # Safety
-/// As for [`Elements::run`].
+/// As for [`ElementTask::run`].
 #[inline(always)]
-unsafe fn element_loops<E: Elements, const BYTES: usize, const K: usize, const FMA: bool>(
+unsafe fn element_loops<E: ElementTask, const BYTES: usize, const K: usize, const FMA: bool>(
     f: E,
     of: impl Fn(u32) -> f32,
 ) {
@@ -177,7 +177,7 @@ struct Convert<'a> {
     columns: &'a mut Columns,
 }
 
-impl Elements for Convert<'_> {
+impl ElementTask for Convert<'_> {
     #[inline(always)]
     unsafe fn run<const BYTES: usize, const K: usize, const FMA: bool>(self, of: impl Fn(u32) -> f32) {
         for rows in self.rows.chunks_exact(8) {
@@ -228,7 +228,7 @@ struct Sums<'a> {
 /// Sums in f32, a product at a time. Those of integers are exact: 32 products of 16 bits.
 struct Fast<'a>(Sums<'a>);
 
-impl Elements for Fast<'_> {
+impl ElementTask for Fast<'_> {
     #[inline(always)]
     unsafe fn run<const BYTES: usize, const K: usize, const FMA: bool>(self, of: impl Fn(u32) -> f32) {
         let mut a = [[[0.0_f32; 8]; 8]; K];
