@@ -1,10 +1,10 @@
 //! The C++ types of a tiling, and what its text asserts: values, printed.
 
 use super::cute::{int, layout_type, shape_type, swizzled_type, tuple_type};
-use crate::atom::TiledCopy;
+use crate::atom::{Operand, TiledCopy};
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Tiler};
-use crate::tiling::{CopyOp, Engine, Guard, MmaOperands, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
+use crate::tiling::{CopyOp, Engine, Factor, Guard, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
 
 /// `using name = type;  // comment`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,13 +56,17 @@ impl SmemTensor {
 
 impl TileMma {
     fn ty(&self, tiling: &Tiling) -> String {
-        let major = |name| tiling.smem(name).is_none_or(|tensor| tensor.contiguous() == 1);
-        let major = |name| if major(name) { "GMMA::Major::K" } else { "GMMA::Major::MN" };
-        let majors = match self.operands {
-            MmaOperands::Registers => String::new(),
-            // Types for which there is one way to lie have none to say.
-            MmaOperands::Descriptors if self.atom.ends_with("_TN") => "<>".to_owned(),
-            MmaOperands::Descriptors => format!("<{},{}>", major("A"), major("B")),
+        let lies_along_k = |factor| match factor {
+            Factor::Shared(name) => tiling.smem(name).is_none_or(|tensor| tensor.contiguous() == 1),
+            Factor::Fragments | Factor::Accumulators(_) => true,
+        };
+        let major = |factor| if lies_along_k(factor) { "GMMA::Major::K" } else { "GMMA::Major::MN" };
+        let by_descriptors = self.factors().iter().any(|(_, factor)| matches!(factor, Factor::Shared(_)));
+        let majors = match by_descriptors {
+            false => String::new(),
+            // Types that can only lie along K have no majors.
+            true if self.atom.ends_with("_TN") => "<>".to_owned(),
+            true => format!("<{},{}>", major(self.a), major(self.b)),
         };
         let permutation =
             self.permutation.as_ref().map_or_else(String::new, |by_mode| format!(", {}", tiler_type(by_mode)));
@@ -76,13 +80,16 @@ impl TileCopy {
         format!("Copy_Atom<{}, {}>", zeros.unwrap_or(op.name()), element(self.dtype))
     }
 
-    /// What CuTe derives the tiled copy by, where its values are those of the MMA's fragments.
-    fn maker(&self) -> Option<String> {
-        match (&self.engine, self.to) {
-            (Engine::Fragments(op), Place::Registers(operand)) if op.is_ldmatrix() => {
-                Some(format!("make_tiled_copy_{operand}"))
+    /// The function that derives the tiled copy from an MMA, and the MMA, where its values are those of the MMA's fragments.
+    fn maker(&self) -> Option<(String, &'static str)> {
+        let Engine::Fragments(op) = self.engine else { return None };
+        match (self.from, self.to) {
+            (_, Place::Fragments(mma, operand)) if op.is_ldmatrix() => {
+                Some((format!("make_tiled_copy_{operand}"), mma))
             }
-            (Engine::Fragments(_), _) if self.hands_over_accumulators() => Some("make_tiled_copy_C_atom".to_owned()),
+            (Place::Fragments(mma, _), _) if self.hands_over_accumulators() => {
+                Some(("make_tiled_copy_C_atom".to_owned(), mma))
+            }
             _ => None,
         }
     }
@@ -146,21 +153,22 @@ impl Tiling {
     /// The types of the text: tiles, tensors in shared memory, MMA, copies.
     pub fn aliases(&self) -> Vec<Alias> {
         let alias = |name: String, ty: String, comment: &str| Alias { name, ty, comment: comment.to_owned() };
-        let [m, n, k] = self.tile;
-        let mut all = vec![
-            alias("TileA".into(), tuple_type("Shape", &[m, k]), "(BM,BK)"),
-            alias("TileB".into(), tuple_type("Shape", &[n, k]), "(BN,BK)"),
-            alias("TileD".into(), tuple_type("Shape", &[m, n]), "(BM,BN)"),
-        ];
+        let mut all = Vec::new();
+        for mma in &self.mmas {
+            let modes = ["(BM,BK)", "(BN,BK)", "(BM,BN)"];
+            for ((operand, name), modes) in [Operand::A, Operand::B, Operand::C].into_iter().zip(mma.tiles).zip(modes) {
+                all.push(alias(name.into(), tuple_type("Shape", &mma.tile_of(operand)), modes));
+            }
+        }
         all.extend(self.smem.iter().map(|t| alias(format!("Smem{}", t.name), t.ty(), t.modes)));
         for mma in &self.mmas {
             let tile = mma.tiled().and_then(|tiled| tiled.tile_mnk()).unwrap_or_default();
             let [m, n, k] = tile;
-            all.push(alias("Mma".into(), mma.ty(self), &format!("({m},{n},{k}) at a time")));
+            all.push(alias(mma.name.into(), mma.ty(self), &format!("({m},{n},{k}) at a time")));
         }
         for copy in &self.copies {
             let Some(ty) = copy.ty(self) else { continue };
-            let made = copy.maker().map_or_else(String::new, |maker| format!(": {maker} of Mma"));
+            let made = copy.maker().map_or_else(String::new, |(maker, mma)| format!(": {maker} of {mma}"));
             all.push(alias(copy.name.to_owned(), ty, &format!("{}{made}", copy.what)));
         }
         all
@@ -172,12 +180,13 @@ impl Tiling {
         let mut assert = |condition: String, what: &str| all.push(Assertion { condition, what: what.to_owned() });
         for mma in &self.mmas {
             let Ok(tiled) = mma.tiled() else { continue };
-            assert(format!("size(Mma{{}}) == {}", tiled.threads()), "threads that compute");
+            let (name, [tile_a, _, tile_d]) = (mma.name, mma.tiles);
+            assert(format!("size({name}{{}}) == {}", tiled.threads()), "threads that compute");
             for (mode, letter) in ["M", "N"].iter().enumerate() {
-                let condition = format!("size<{mode}>(TileD{{}}) % tile_size<{mode}>(Mma{{}}) == 0");
+                let condition = format!("size<{mode}>({tile_d}{{}}) % tile_size<{mode}>({name}{{}}) == 0");
                 assert(condition, &format!("the MMA divides the CTA tile along {letter}"));
             }
-            assert("size<1>(TileA{}) % tile_size<2>(Mma{}) == 0".into(), "and the k-tile");
+            assert(format!("size<1>({tile_a}{{}}) % tile_size<2>({name}{{}}) == 0"), "and the k-tile");
         }
         for copy in &self.copies {
             let threads = match &copy.engine {

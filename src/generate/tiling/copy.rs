@@ -12,8 +12,10 @@ pub enum Place {
     Global(Global),
     /// The tensor of that name in shared memory.
     Shared(&'static str),
-    /// The fragments of an MMA's operand.
-    Registers(Operand),
+    /// The registers of the threads that copy.
+    Threads,
+    /// The fragments of this MMA's operand.
+    Fragments(&'static str, Operand),
 }
 
 /// What is known of a matrix in global memory, whatever its extents.
@@ -176,12 +178,14 @@ pub struct TileCopy {
     pub guard: Guard,
     /// When it is done.
     pub completes: Completion,
+    /// The mode of a larger tile that CTAs share, where this is one CTA's part of it, and the mode of the cluster that shares it.
+    pub split: Option<(usize, usize)>,
 }
 
 impl TileCopy {
     /// Whether it brings a factor nearer to the MMAs, and so is done for each k-tile.
     pub(crate) fn is_of_k_tile(&self) -> bool {
-        !matches!(self.to, Place::Global(_)) && self.from != Place::Registers(Operand::C)
+        !matches!(self.to, Place::Global(_)) && !matches!(self.from, Place::Fragments(_, Operand::C))
     }
 
     /// The instruction of the threads; TMA has none of theirs.

@@ -1,6 +1,7 @@
 //! What one k-tile asks for: instructions, bytes, sectors, passes over the banks.
 
-use super::{Engine, MmaOperands, Place, TileCopy, Tiling};
+use super::{Engine, Factor, Place, TileCopy, TileMma, Tiling};
+use crate::atom::Operand;
 use crate::layout::LayoutError;
 use crate::model::SECTOR;
 use crate::units::Bytes;
@@ -35,54 +36,17 @@ pub struct Counts {
     pub in_flight: Bytes,
 }
 
-/// What the mbarriers of a CTA wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrivals {
-    /// `full`: who says that a stage is filled: the thread that asks TMA.
-    pub full: u32,
-    /// Bytes that TMA brings to a stage.
-    pub bytes: Bytes,
-    /// `empty`: the warps that read a stage, of all CTAs that receive what this one asks for.
-    pub empty: u32,
-    /// `turn`: the warps of the team that was there before, where teams take turns.
-    pub turn: u32,
-    /// `sent` and `received`: the warps of the other CTAs that compute the tile, where each computes a part of K.
-    pub parts: u32,
-}
-
 impl Tiling {
-    /// What the mbarriers of a CTA wait for.
-    pub fn arrivals(&self) -> Arrivals {
-        let (mut bytes, mut receivers) = (0, 1);
-        let into_stages = |copy: &&TileCopy| matches!((copy.from, copy.to), (Place::Global(_), Place::Shared(_)));
-        for copy in self.copies.iter().filter(into_stages) {
-            if let Engine::Tma { sharers, .. } = copy.engine {
-                // Itself, and of a row or column of the cluster the others.
-                receivers += sharers.saturating_sub(1);
-                bytes += copy.tile.iter().product::<i64>() as u64 * copy.dtype.bytes().0;
-            }
-        }
-        let warps = self.threads_of_tile().div_ceil(32);
-        Arrivals {
-            full: u32::from(bytes > 0),
-            bytes: Bytes(bytes),
-            empty: warps * receivers,
-            turn: if self.teams() > 1 { warps } else { 0 },
-            parts: warps * (self.splits() - 1),
-        }
-    }
-
     /// What a CTA does for a k-tile.
     ///
     /// # Errors
     /// A copy or an MMA that [`Tiling::flaws`] refuses.
     pub fn counts(&self) -> Result<Counts, LayoutError> {
         let copies = self.copies.iter().map(|copy| self.copy_count(copy)).collect::<Result<_, _>>()?;
-        let [m, n, k] = self.tile;
-        let products = (m * n * k) as u64;
+        let products_of = |mma: &TileMma| mma.tile.iter().product::<i64>() as u64;
         let mut mmas = 0;
         for mma in &self.mmas {
-            let mma = mma.tiled()?;
+            let (products, mma) = (products_of(mma), mma.tiled()?);
             let ([m, n, k], own) = (mma.atom().shape_mnk(), mma.atom().thr_id().size());
             // Those of a group of threads, and the groups: a warp where an atom is of fewer threads.
             let groups = (mma.threads() / own.max(1)).max(1);
@@ -93,33 +57,43 @@ impl Tiling {
         Ok(Counts {
             copies,
             mmas,
-            products,
+            products: self.mmas.iter().map(products_of).sum(),
             accumulators: self.accumulators(),
             in_flight: Bytes(stage * (self.stages() - 1).max(0) as u64),
         })
     }
 
-    /// Accumulators of one thread, in registers of 32 bits.
-    fn accumulators(&self) -> u64 {
-        let [m, n, _] = self.tile;
-        (m * n) as u64 / u64::from(self.threads_of_tile()).max(1)
+    /// Accumulators of one thread, in registers of 32 bits: of all MMAs, twice where sums are promoted.
+    pub(super) fn accumulators(&self) -> u64 {
+        let threads = u64::from(self.threads_of_tile()).max(1);
+        let of = |mma: &TileMma| {
+            let [m, n] = mma.tile_of(Operand::C);
+            (m * n) as u64 / threads * (1 + u64::from(mma.promotion.is_some()))
+        };
+        self.mmas.iter().map(of).sum()
     }
 
-    /// Registers of one thread that hold accumulators and operands of the MMAs, where those come from registers.
+    /// Registers of one thread that hold accumulators and fragments of the MMAs.
     ///
     /// # Errors
     /// As [`Tiling::counts`].
     pub fn registers(&self) -> Result<u64, LayoutError> {
         let mut registers = self.accumulators();
-        for mma in self.mmas.iter().filter(|mma| mma.operands == MmaOperands::Registers) {
+        for mma in &self.mmas {
             let tiled = mma.tiled()?;
             let [_, _, k] = tiled.tile_mnk()?;
-            let [m, n, _] = self.tile;
+            let [m, n, _] = mma.tile;
             let [lanes, threads_m, threads_n, _] =
                 [0, 1, 2, 3].map(|mode| tiled.thr_layout_vmnk().mode(mode).map_or(1, |mode| mode.size()));
             let bytes = self.operands().map(|tensor| tensor.dtype.bytes().0 as i64).max().unwrap_or(4);
             // The rows and columns of an atom's threads, of one k of the MMA.
-            registers += ((m / threads_m + n / threads_n) * k * bytes / (4 * lanes)) as u64;
+            let rows = if mma.a == Factor::Fragments { m / threads_m } else { 0 };
+            let columns = if mma.b == Factor::Fragments { n / threads_n } else { 0 };
+            registers += ((rows + columns) * k * bytes / (4 * lanes)) as u64;
+            // A converted accumulator is a copy, two halves in a register.
+            registers += mma.factors().iter().filter(|(_, f)| matches!(f, Factor::Accumulators(_))).count() as u64
+                * (m * mma.tile[2]) as u64
+                / (2 * tiled.threads() as u64).max(1);
         }
         Ok(registers)
     }

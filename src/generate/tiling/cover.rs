@@ -4,7 +4,7 @@
 use core::fmt;
 
 use super::moves::Moves;
-use super::{Engine, Global, Guard, MmaOperands, Place, Role, TileCopy, TileMma, Tiling};
+use super::{Engine, Factor, Global, Guard, Place, Role, TileCopy, TileMma, Tiling};
 use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, make_layout};
 use crate::units::Bytes;
@@ -28,6 +28,14 @@ pub enum Law {
     Swizzle,
     /// Warps and clusters do what the copies and MMAs ask for.
     Roles,
+    /// A thread has the registers that its accumulators and fragments take.
+    Registers,
+    /// A tensor in shared memory is there while it is used.
+    Lifetime,
+    /// Stages are filled, waited for and freed by those who have to.
+    Pipeline,
+    /// A reduction goes over all threads that hold a part of it.
+    Reduces,
     /// A step of the algebra is refused.
     Algebra,
 }
@@ -86,16 +94,15 @@ impl Tiling {
         }
         for tensor in &self.smem {
             tensor.injective(&mut flaws);
-            let of_k_tile = |copy: &&TileCopy| copy.is_of(tensor.name) && copy.is_of_k_tile();
-            if let Some(copy) = self.copies.iter().find(of_k_tile).filter(|_| tensor.lent) {
-                let found = format!("{}: s{} is lent", copy.what, tensor.name);
-                flaws.push(Law::Injective, found, "memory of its own", "others of the k-tile lie where it does");
-            }
+            self.lifetime_flaws(tensor, &mut flaws);
         }
         for copy in &self.copies {
             self.copy_flaws(copy, &mut flaws);
         }
         self.descriptor_flaws(&mut flaws);
+        self.factor_flaws(&mut flaws);
+        self.pipeline_flaws(&mut flaws);
+        self.reduce_flaws(&mut flaws);
         self.role_flaws(&mut flaws);
         flaws.0
     }
@@ -121,14 +128,8 @@ impl Tiling {
 
     /// Each element once; vectors of neighbours.
     fn threads_flaws(&self, copy: &TileCopy, flaws: &mut Flaws) {
-        let [m, n, k] = self.tile;
-        for place in [copy.from, copy.to] {
-            let Place::Registers(operand) = place else { continue };
-            let tile = match operand {
-                Operand::A => [m, k],
-                Operand::B => [n, k],
-                Operand::C => [m, n],
-            };
+        if let Some((mma, operand)) = self.fragments_of(copy) {
+            let tile = mma.tile_of(operand);
             let fits = if copy.hands_over_accumulators() {
                 (0..2).all(|mode| copy.tile[mode] > 0 && tile[mode] % copy.tile[mode] == 0)
             } else {
@@ -150,9 +151,9 @@ impl Tiling {
         }
         match (copy.to, &copy.engine) {
             // What the MMA itself says that a thread holds.
-            (Place::Registers(_), Engine::Fragments(op)) if !op.is_ldmatrix() => {}
+            (Place::Fragments(..), Engine::Fragments(op)) if !op.is_ldmatrix() => {}
             // A fragment is filled once for each thread that multiplies with the element.
-            (Place::Registers(operand), _) => self.fills(copy, operand, &sides.to, flaws),
+            (Place::Fragments(..), _) => self.fills(copy, &sides.to, flaws),
             _ => once(copy.what, copy.tile, &sides.to, flaws),
         }
         if copy.hands_over_accumulators() {
@@ -165,53 +166,35 @@ impl Tiling {
 
     /// Whether what a thread stores, part by part of the tile of D, is what it has accumulated.
     fn hands_over(&self, copy: &TileCopy, stored: &Moves, flaws: &mut Flaws) {
-        let ([m, n, _], [rows, columns]) = (self.tile, copy.tile);
+        let Some((mma, _)) = self.fragments_of(copy) else { return };
+        let ([m, n, _], [rows, columns]) = (mma.tile, copy.tile);
         let parts = || (0..m / rows).flat_map(|r| (0..n / columns).map(move |c| (r * rows, c * columns)));
-        for mma in &self.mmas {
-            let own = mma.tiled().and_then(|mma| mma.thread_values(Operand::C, &tile_layout([m, n])?));
-            let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
-            if stored.part_by_part([m, n], copy.tile).is_some_and(|stored| own.are_those_of(&stored)) {
-                continue;
-            }
-            let in_tile =
-                |element: i64, (row, column): (i64, i64)| (element % rows + row) + (element / rows + column) * m;
-            let mut marks = Marks::default();
-            let wrong = (0..own.threads.len().max(stored.threads.len())).find(|thread| {
-                let in_part = |part| stored.of_thread(*thread).map(move |element| in_tile(element, part));
-                !marks.are_the_same(own.of_thread(*thread), parts().flat_map(in_part))
-            });
-            if let Some(thread) = wrong {
-                let found = format!("{}: thread {thread} stores others than it holds", copy.what);
-                flaws.push(Law::CoversOnce, found, format!("its accumulators of ({m},{n})"), ONCE);
-                return;
-            }
+        let own = mma.tiled().and_then(|mma| mma.thread_values(Operand::C, &tile_layout([m, n])?));
+        let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
+        if stored.part_by_part([m, n], copy.tile).is_some_and(|stored| own.are_those_of(&stored)) {
+            return;
+        }
+        let in_tile = |element: i64, (row, column): (i64, i64)| (element % rows + row) + (element / rows + column) * m;
+        let mut marks = Marks::default();
+        let wrong = (0..own.threads.len().max(stored.threads.len())).find(|thread| {
+            let in_part = |part| stored.of_thread(*thread).map(move |element| in_tile(element, part));
+            !marks.are_the_same(own.of_thread(*thread), parts().flat_map(in_part))
+        });
+        if let Some(thread) = wrong {
+            let found = format!("{}: thread {thread} stores others than it holds", copy.what);
+            flaws.push(Law::CoversOnce, found, format!("its accumulators of ({m},{n})"), ONCE);
         }
     }
 
-    /// Whether what each thread receives is what the MMA takes of it.
-    fn fills(&self, copy: &TileCopy, operand: Operand, received: &Moves, flaws: &mut Flaws) {
-        let [rows, columns] = copy.tile;
-        for mma in &self.mmas {
-            let own = mma.tiled().and_then(|mma| mma.thread_values(operand, &tile_layout(copy.tile)?));
-            let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
-            if own.are_those_of(received) {
-                continue;
-            }
-            let mut marks = Marks::default();
-            let mut same = |thread| marks.are_the_same(own.of_thread(thread), received.of_thread(thread));
-            let wrong = (0..own.threads.len()).find(|thread| !same(*thread));
-            if let Some(thread) = wrong {
-                let received = received.values.len();
-                let found =
-                    format!("{}: thread {thread} receives {received} elements of ({rows},{columns})", copy.what);
-                flaws.push(
-                    Law::CoversOnce,
-                    found,
-                    format!("the {} elements that it multiplies", own.values.len()),
-                    ONCE,
-                );
-                return;
-            }
+    /// Whether each thread receives the elements that the MMA takes from it.
+    fn fills(&self, copy: &TileCopy, received: &Moves, flaws: &mut Flaws) {
+        let ([rows, columns], Some((mma, operand))) = (copy.tile, self.fragments_of(copy)) else { return };
+        let own = mma.tiled().and_then(|mma| mma.thread_values(operand, &tile_layout(copy.tile)?));
+        let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
+        if let Some(thread) = others_in(&own, received) {
+            let received = received.values.len();
+            let found = format!("{}: thread {thread} receives {received} elements of ({rows},{columns})", copy.what);
+            flaws.push(Law::CoversOnce, found, format!("the {} elements that it multiplies", own.values.len()), ONCE);
         }
     }
 
@@ -233,7 +216,7 @@ impl Tiling {
                 let tensor = self.smem(name)?;
                 Some((tensor.stage(), tensor.swizzle, tensor.align))
             }
-            Place::Registers(_) => None,
+            Place::Fragments(..) | Place::Threads => None,
         }
     }
 
@@ -281,8 +264,8 @@ impl Tiling {
     /// Each element of A, B and C of the CTA tile has one place in the MMA's fragments, and its threads are there.
     fn mma_flaws(&self, mma: &TileMma, flaws: &mut Flaws) {
         let Some(tiled) = flaws.take("MMA", mma.tiled()) else { return };
-        let [m, n, k] = self.tile;
-        for (operand, tile) in [(Operand::A, [m, k]), (Operand::B, [n, k]), (Operand::C, [m, n])] {
+        for operand in [Operand::A, Operand::B, Operand::C] {
+            let tile = mma.tile_of(operand);
             let tile_mnk = flaws.take("MMA", tiled.tile(operand));
             let Some((rows, columns)) = tile_mnk else { return };
             if tile[0] % rows != 0 || tile[1] % columns != 0 {
@@ -296,9 +279,69 @@ impl Tiling {
             }
             let all = tile_layout(tile).and_then(|tile| tiled.thrfrg(operand, &tile));
             let Some(all) = flaws.take("MMA", all.and_then(|all| Moves::new(&all, 1))) else { return };
-            if mma.operands == MmaOperands::Registers || operand == Operand::C {
+            // WGMMA reads B through descriptors, and A where it is in shared memory.
+            let is_shared = |factor| matches!(factor, Factor::Shared(_));
+            let by_descriptors = match operand {
+                Operand::A => is_shared(mma.a),
+                Operand::B => is_shared(mma.a) || is_shared(mma.b),
+                Operand::C => false,
+            };
+            if !by_descriptors {
                 once("MMA", tile, &all, flaws);
             }
+        }
+    }
+
+    /// A thread has what it multiplies, where A or B come from the accumulators of another MMA; scales come with the factors.
+    fn factor_flaws(&self, flaws: &mut Flaws) {
+        for mma in &self.mmas {
+            for (operand, factor) in mma.factors() {
+                match factor {
+                    Factor::Accumulators(name) => self.handed_on(mma, operand, name, flaws),
+                    // A tiling without pipelines is the epilogue of another one.
+                    Factor::Shared(name)
+                        if !self.pipelines.is_empty()
+                            && self.smem(name).is_none_or(|t| t.extents()[..2] != mma.tile_of(operand)) =>
+                    {
+                        let [rows, columns] = mma.tile_of(operand);
+                        let required = format!("a tensor of ({rows},{columns},STAGES)");
+                        flaws.push(Law::CoversOnce, format!("{}: s{name} for {operand}", mma.name), required, ONCE);
+                    }
+                    _ => {}
+                }
+            }
+            let Some(promotion) = &mma.promotion else { continue };
+            let of = |tensor: &&str| self.pipelines.iter().position(|pipeline| pipeline.tensors.contains(tensor));
+            let factors = mma.factors().into_iter().filter_map(|(_, factor)| match factor {
+                Factor::Shared(name) => Some(name),
+                _ => None,
+            });
+            let all: Vec<Option<usize>> = factors.chain(promotion.scales.iter().copied()).map(|t| of(&t)).collect();
+            if promotion.every == 0 || all.iter().any(|pipeline| pipeline.is_none() || *pipeline != all[0]) {
+                let found = format!("{}: every {} k-tiles, pipelines {all:?}", mma.name, promotion.every);
+                let required = "a k-tile or more, factors and scales of one pipeline";
+                flaws.push(Law::Pipeline, found, required, "a sum is scaled by the scales of its own k-tiles");
+            }
+        }
+    }
+
+    /// Whether each thread has accumulated the elements that it multiplies next.
+    fn handed_on(&self, mma: &TileMma, operand: Operand, from: &str, flaws: &mut Flaws) {
+        let tile = mma.tile_of(operand);
+        let Some(first) = self.mma(from).filter(|first| first.tile_of(Operand::C) == tile) else {
+            let found = format!("{}: {operand} from the accumulators of {from}", mma.name);
+            flaws.push(Law::CoversOnce, found, format!("an MMA that computes {tile:?}"), ONCE);
+            return;
+        };
+        let values = |of: &TileMma, operand| {
+            let own = of.tiled().and_then(|of| of.thread_values(operand, &tile_layout(tile)?));
+            own.and_then(|own| Moves::new(&own, 1))
+        };
+        let [has, takes] = [(first, Operand::C), (mma, operand)].map(|(of, operand)| values(of, operand));
+        let (Some(has), Some(takes)) = (flaws.take(first.name, has), flaws.take(mma.name, takes)) else { return };
+        if let Some(thread) = others_in(&takes, &has) {
+            let found = format!("{}: thread {thread} multiplies others than it has accumulated", mma.name);
+            flaws.push(Law::CoversOnce, found, format!("the accumulators of {from}, of the same thread"), ONCE);
         }
     }
 
@@ -320,7 +363,14 @@ impl Tiling {
             let (Place::Global(_), Place::Shared(tensor)) = (copy.from, copy.to) else { continue };
             // Threads copy for their own CTA.
             let Engine::Tma { sharers: shares, .. } = copy.engine else { continue };
-            let peers = self.cluster[usize::from(tensor == "A")];
+            // A's rows are the same for all CTAs along N, B's for all along M.
+            let reads =
+                |operand| self.mmas.iter().any(|mma| mma.factors().contains(&(operand, Factor::Shared(tensor))));
+            let peers = match (reads(Operand::A), reads(Operand::B)) {
+                (true, false) => self.cluster[1],
+                (false, true) => self.cluster[0],
+                _ => 1,
+            };
             if shares != peers {
                 let found = format!("{}: a box from each of {shares} CTAs, cluster of {:?}", copy.what, self.cluster);
                 let required = format!("{peers} CTAs");
@@ -333,6 +383,12 @@ impl Tiling {
             }
         }
         self.register_flaws(flaws);
+        let own = self.roles.iter().filter(|role| role.task == super::Task::Consume).find_map(|role| role.registers);
+        let accumulators = self.accumulators();
+        if let Some(own) = own.filter(|own| u64::from(*own) < accumulators) {
+            let found = format!("{accumulators} accumulators of a thread that has {own} registers");
+            flaws.push(Law::Registers, found, "a register for each", "the compiler would spill them in the k loop");
+        }
     }
 
     /// Registers that warpgroups share out are those that the CTA was launched with, or `setmaxnreg` waits for ever.
@@ -365,6 +421,16 @@ pub(super) const FAR: i64 = 1 << 20;
 /// (rows, columns), column-major: what indices of a tile mean.
 pub(super) fn tile_layout([rows, columns]: [i64; 2]) -> Result<Layout, LayoutError> {
     make_layout(&IntTuple::tuple([IntTuple::int(rows), IntTuple::int(columns)])?)
+}
+
+/// The first thread that has other elements in one than in the other.
+pub(super) fn others_in(own: &Moves, other: &Moves) -> Option<usize> {
+    if own.are_those_of(other) {
+        return None;
+    }
+    let mut marks = Marks::default();
+    let mut same = |thread| marks.are_the_same(own.of_thread(thread), other.of_thread(thread));
+    (0..own.threads.len()).find(|thread| !same(*thread))
 }
 
 /// Compares what two sets have, without a set of its own for each.

@@ -12,6 +12,8 @@ mod cover;
 mod guard;
 mod injective;
 mod moves;
+mod pipeline;
+mod reduce;
 mod smem;
 mod sums;
 mod tensor_map;
@@ -22,14 +24,16 @@ mod tma;
 use core::fmt;
 
 pub use copy::{Completion, CopyOp, Engine, Global, Guard, Place, TileCopy};
-pub use count::{Arrivals, CopyCount, Counts};
+pub use count::{CopyCount, Counts};
 pub use cover::{Flaw, Law};
 pub use moves::Moves;
-pub use smem::{Proxy, SmemTensor};
+pub use pipeline::{Arrivals, Pipeline};
+pub use reduce::{ReduceOp, Reduced, Scope, TileReduce};
+pub use smem::{Lives, Proxy, SmemTensor};
 pub use tensor_map::{MOST_MAP_MODES, MapSwizzle, MapType, TensorMap, TensorMapSpec};
 
 use crate::arch::Arch;
-use crate::atom::{MmaAtom, TiledMma};
+use crate::atom::{MmaAtom, Operand, TiledMma};
 use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
 use crate::units::Bytes;
 
@@ -40,10 +44,14 @@ pub struct Tiling {
     pub tile: [i64; 3],
     /// Tensors in shared memory, in the order in which they lie there.
     pub smem: Vec<SmemTensor>,
+    /// Which of them are filled together, stage by stage.
+    pub pipelines: Vec<Pipeline>,
     /// What moves between memories.
     pub copies: Vec<TileCopy>,
     /// What is multiplied.
     pub mmas: Vec<TileMma>,
+    /// What is summed up, or compared, over threads.
+    pub reduces: Vec<TileReduce>,
     /// What the threads are for, from thread 0 on.
     pub roles: Vec<Role>,
     /// CTAs of a cluster, along M and N, which share what they read, and along K, whose sums are of one tile.
@@ -52,29 +60,70 @@ pub struct Tiling {
     pub schedule: Schedule,
 }
 
-/// An MMA of a CTA tile.
+/// An MMA: D (M,N) += A (M,K) * B (N,K).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TileMma {
+    /// Its name in the text.
+    pub name: &'static str,
+    /// The names of the tiles of A, B and D in the text.
+    pub tiles: [&'static str; 3],
+    /// What it multiplies for one k-tile: (M,N,K), in elements.
+    pub tile: [i64; 3],
     /// CuTe's name of the instruction: `SM80_16x8x16_F32F16F16F32_TN`.
     pub atom: String,
     /// Atoms along (M,N,K), to their number.
     pub atoms: Layout,
     /// What the atoms are spread over, by mode, where it is more than they cover by themselves, or in another order.
     pub permutation: Option<Tiler>,
-    /// Where A and B are.
-    pub operands: MmaOperands,
+    /// Where A is.
+    pub a: Factor,
+    /// Where B is.
+    pub b: Factor,
+    /// Whether its sum moves to a second accumulator from time to time.
+    pub promotion: Option<Promotion>,
 }
 
-/// Where an MMA takes A and B from.
+/// A sum that moves to a second accumulator, scaled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Promotion {
+    /// After how many k-tiles.
+    pub every: u32,
+    /// The tensors in shared memory with the scales, filled with the factors.
+    pub scales: Vec<&'static str>,
+}
+
+/// Where an MMA takes A or B from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MmaOperands {
-    /// From registers.
-    Registers,
-    /// Through descriptors of shared memory.
-    Descriptors,
+pub enum Factor {
+    /// From fragments, which a copy fills.
+    Fragments,
+    /// From this tensor in shared memory, through descriptors.
+    Shared(&'static str),
+    /// From the accumulators of the MMA of this name, converted to its own type. A thread has to hold what it multiplies.
+    Accumulators(&'static str),
 }
 
 impl TileMma {
+    /// A and B, with the operand that each is.
+    pub fn factors(&self) -> [(Operand, Factor); 2] {
+        [(Operand::A, self.a), (Operand::B, self.b)]
+    }
+
+    /// Whether it takes A or B from fragments that a copy fills.
+    pub fn has_fragments(&self) -> bool {
+        self.factors().iter().any(|(_, factor)| *factor == Factor::Fragments)
+    }
+
+    /// The tile of an operand, (rows, columns).
+    pub fn tile_of(&self, operand: Operand) -> [i64; 2] {
+        let [m, n, k] = self.tile;
+        match operand {
+            Operand::A => [m, k],
+            Operand::B => [n, k],
+            Operand::C => [m, n],
+        }
+    }
+
     /// The atom with its thread layout and permutation.
     ///
     /// # Errors
@@ -167,6 +216,11 @@ impl Tiling {
         self.smem.iter().find(|tensor| tensor.name == name)
     }
 
+    /// The MMA of that name.
+    pub fn mma(&self, name: &str) -> Option<&TileMma> {
+        self.mmas.iter().find(|mma| mma.name == name)
+    }
+
     /// The copy of that name.
     pub fn copy(&self, name: &str) -> Option<&TileCopy> {
         self.copies.iter().find(|copy| copy.name == name)
@@ -187,17 +241,15 @@ impl Tiling {
         self.copies.iter().filter(move |copy| [copy.from, copy.to].iter().any(global))
     }
 
-    /// Stages of the tensors in shared memory that the MMAs read.
+    /// Stages of the longest pipeline.
     pub fn stages(&self) -> i64 {
-        self.operands().map(|tensor| tensor.extents()[2]).max().unwrap_or(1)
+        self.pipelines.iter().map(|pipeline| pipeline.stages).max().unwrap_or(1)
     }
 
-    /// The tensors in shared memory that are filled from global memory: A and B.
+    /// The tensors in shared memory that pipelines fill.
     pub(crate) fn operands(&self) -> impl Iterator<Item = &SmemTensor> {
-        let fills = |copy: &TileCopy, tensor: &SmemTensor| {
-            matches!(copy.from, Place::Global(_)) && copy.to == Place::Shared(tensor.name)
-        };
-        self.smem.iter().filter(move |tensor| self.copies.iter().any(|copy| fills(copy, tensor)))
+        let filled = |tensor: &&SmemTensor| self.pipelines.iter().any(|p| p.tensors.contains(&tensor.name));
+        self.smem.iter().filter(filled)
     }
 
     /// Registers of a thread that the CTA is launched with, where it has a multiprocessor to itself.
@@ -221,31 +273,33 @@ impl Tiling {
         self.cluster[2].max(1)
     }
 
-    /// Mbarriers: a pair for each stage, full and empty, where stages are handed over by them, one for the turn of each team,
+    /// Mbarriers: a pair for each stage of a pipeline that hands over by them, full and empty, one for the turn of each team,
     /// where there are several, and a pair for sums of parts of K, where CTAs give them to each other.
     pub fn mbarriers(&self) -> u64 {
         let by_turns = if self.teams() > 1 { u64::from(self.teams()) } else { 0 };
         let of_parts = if self.splits() > 1 { 2 } else { 0 };
-        let handed_over = self.copies.iter().any(|copy| copy.completes == Completion::Mbarrier);
-        if handed_over { 2 * self.stages() as u64 + by_turns + of_parts } else { by_turns + of_parts }
+        let by_mbarrier = self.pipelines.iter().filter(|pipeline| pipeline.completes == Completion::Mbarrier);
+        by_mbarrier.map(|pipeline| 2 * pipeline.stages as u64).sum::<u64>() + by_turns + of_parts
     }
 
     /// Shared memory of a CTA: each tensor at the next multiple of its alignment, mbarriers behind them, the whole a multiple of
-    /// the largest alignment, as C++ lays out a struct; or of what is lent, where that is more, as it lays out a union.
+    /// the largest alignment, as C++ lays out a struct. Tensors of the epilogue and of the mainloop are a union.
     ///
     /// # Errors
     /// It does not fit in 64 bits.
     pub fn smem_bytes(&self) -> Result<Bytes, LayoutError> {
-        let [mut at, mut lent] = [0_u64; 2];
         let mut align = if self.mbarriers() > 0 { 8_u64 } else { 1 };
-        for tensor in &self.smem {
-            align = align.max(tensor.align.0);
-            let at = if tensor.lent { &mut lent } else { &mut at };
-            *at = at.next_multiple_of(tensor.align.0.max(1)) + tensor.bytes()?.0;
-        }
+        let mut end = |from: u64, lives: Lives| {
+            self.smem.iter().filter(|tensor| tensor.lives == lives).try_fold(from, |at, tensor| {
+                align = align.max(tensor.align.0);
+                Ok::<_, LayoutError>(at.next_multiple_of(tensor.align.0.max(1)) + tensor.bytes()?.0)
+            })
+        };
+        let own = end(0, Lives::Kernel)?;
+        let (mut mainloop, epilogue) = (end(own, Lives::Mainloop)?, end(own, Lives::Epilogue)?);
         if self.mbarriers() > 0 {
-            at = at.next_multiple_of(8) + 8 * self.mbarriers();
+            mainloop = mainloop.next_multiple_of(8) + 8 * self.mbarriers();
         }
-        Ok(Bytes(at.max(lent).next_multiple_of(align)))
+        Ok(Bytes(mainloop.max(epilogue).next_multiple_of(align)))
     }
 }

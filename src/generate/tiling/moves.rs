@@ -95,7 +95,7 @@ struct Asked {
     dtype: DType,
     places: [Place; 2],
     contiguous: Option<usize>,
-    mmas: Vec<TileMma>,
+    mma: Option<TileMma>,
 }
 
 type Known = (Asked, Option<Rc<Sides>>);
@@ -114,13 +114,13 @@ impl TileCopy {
         [self.from, self.to].into_iter().find_map(|place| match place {
             Place::Global(global) => Some(global.contiguous),
             Place::Shared(name) => tiling.smem(name).map(super::SmemTensor::contiguous),
-            Place::Registers(_) => None,
+            Place::Fragments(..) | Place::Threads => None,
         })
     }
 
     /// Whether it is of accumulators to shared memory: of the tile of D, a part at a time.
     pub(crate) fn hands_over_accumulators(&self) -> bool {
-        matches!((self.from, self.to), (Place::Registers(Operand::C), Place::Shared(_)))
+        matches!((self.from, self.to), (Place::Fragments(_, Operand::C), Place::Shared(_)))
     }
 
     fn values(&self, bytes: Bytes) -> i64 {
@@ -156,7 +156,7 @@ impl Tiling {
             dtype: copy.dtype,
             places: [copy.from, copy.to],
             contiguous: copy.contiguous(self),
-            mmas: if is_of_mma { self.mmas.clone() } else { Vec::new() },
+            mma: if is_of_mma { self.fragments_of(copy).map(|(mma, _)| mma.clone()) } else { None },
         };
         let known = |all: &VecDeque<Known>| all.iter().find(|(of, _)| *of == asked).map(|(_, sides)| sides.clone());
         if let Some(sides) = KNOWN.with_borrow(known) {
@@ -190,25 +190,29 @@ impl Tiling {
     /// # Errors
     /// The MMA's fragments are none that the instruction copies.
     pub(crate) fn tiled_as_fragments(&self, copy: &TileCopy) -> Result<Option<TiledCopy>, LayoutError> {
-        let (Engine::Fragments(op), [mma]) = (&copy.engine, &self.mmas[..]) else { return Ok(None) };
+        let (Engine::Fragments(op), Some((mma, _))) = (&copy.engine, self.fragments_of(copy)) else { return Ok(None) };
         let (atom, mma) = (op.atom(copy.dtype), mma.tiled()?);
         Ok(match copy.to {
-            Place::Registers(Operand::A) if op.is_ldmatrix() => Some(make_tiled_copy_a(&atom?, &mma)?),
-            Place::Registers(Operand::B) if op.is_ldmatrix() => Some(make_tiled_copy_b(&atom?, &mma)?),
+            Place::Fragments(_, Operand::A) if op.is_ldmatrix() => Some(make_tiled_copy_a(&atom?, &mma)?),
+            Place::Fragments(_, Operand::B) if op.is_ldmatrix() => Some(make_tiled_copy_b(&atom?, &mma)?),
             _ if copy.hands_over_accumulators() => Some(make_tiled_copy_c_atom(&atom?, &mma)?),
             _ => None,
         })
     }
 
-    fn fragments(&self, copy: &TileCopy, op: CopyOp) -> Result<Sides, LayoutError> {
-        let operand = [copy.from, copy.to].into_iter().find_map(|place| match place {
-            Place::Registers(operand) => Some(operand),
+    /// The MMA whose fragments a copy fills or reads, and which operand they are.
+    pub(super) fn fragments_of(&self, copy: &TileCopy) -> Option<(&TileMma, Operand)> {
+        [copy.from, copy.to].into_iter().find_map(|place| match place {
+            Place::Fragments(name, operand) => Some((self.mma(name)?, operand)),
             _ => None,
-        });
-        let (Some(operand), [mma]) = (operand, &self.mmas[..]) else {
+        })
+    }
+
+    fn fragments(&self, copy: &TileCopy, op: CopyOp) -> Result<Sides, LayoutError> {
+        let Some((mma, operand)) = self.fragments_of(copy) else {
             return Err(LayoutError::new("fragments", crate::layout::Class::Argument)
-                .found(format!("{}: from {:?} to {:?}, {} MMAs", copy.what, copy.from, copy.to, self.mmas.len()))
-                .required("the registers of one MMA"));
+                .found(format!("{}: from {:?} to {:?}", copy.what, copy.from, copy.to))
+                .required("fragments of an MMA that there is"));
         };
         if let Some(tiled) = self.tiled_as_fragments(copy)? {
             return of_tiled(&tiled, copy.tile);

@@ -22,8 +22,19 @@ pub struct SmemTensor {
     /// Who finds its elements: threads, which compute their addresses, or the asynchronous proxy, which reads the swizzle off the
     /// bits of an address and is told it with the type of the pointer.
     pub proxy: Proxy,
-    /// Whether it lies where those do that are not: it is written when all threads have read them for the last time.
-    pub lent: bool,
+    /// While it is used.
+    pub lives: Lives,
+}
+
+/// While a tensor in shared memory is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lives {
+    /// All the time: its memory is its own.
+    Kernel,
+    /// While k-tiles are multiplied.
+    Mainloop,
+    /// Behind the last k-tile: it lies where tensors of the mainloop do.
+    Epilogue,
 }
 
 /// Who accesses a tensor in shared memory (PTX ISA, "Proxies").

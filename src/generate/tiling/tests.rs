@@ -1,6 +1,9 @@
 //! Each reader is right on the smallest tensor-core kernels, and each law is broken once and found.
 
+mod attention;
 mod clusters;
+mod row_program;
+mod scaled;
 mod sums;
 
 use super::*;
@@ -18,6 +21,13 @@ fn extents(by_mode: &[i64]) -> Tiler {
     Tiler::Tuple(by_mode.iter().map(|extent| Tiler::Shape(IntTuple::int(*extent))).collect())
 }
 
+const TILES: [&str; 3] = ["TileA", "TileB", "TileD"];
+
+/// The pipeline of A.
+fn ring(stages: i64, completes: Completion) -> Pipeline {
+    Pipeline { name: "mainloop", tensors: vec!["A"], stages, completes }
+}
+
 fn smem(name: &'static str, x: i64, proxy: Proxy) -> SmemTensor {
     let layout = Layout::new(ints(&[x, 64, 3]), ints(&[64, 1, 64 * x])).expect("a layout");
     let swizzle = Swizzle::new(3, 3, 3).ok();
@@ -29,7 +39,7 @@ fn smem(name: &'static str, x: i64, proxy: Proxy) -> SmemTensor {
         layout,
         align: Bytes(1024),
         proxy,
-        lent: false,
+        lives: Lives::Kernel,
     }
 }
 
@@ -42,11 +52,12 @@ fn store() -> TileCopy {
         what: "store of D",
         tile: [128, 64],
         dtype: DType::F32,
-        from: Place::Registers(Operand::C),
+        from: Place::Fragments("Mma", Operand::C),
         to: Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1, batched: false, whole: false }),
         engine: Engine::Fragments(CopyOp::Universal(Bytes(4))),
         guard: Guard::Predicate,
         completes: Completion::Program,
+        split: None,
     }
 }
 
@@ -58,10 +69,15 @@ fn cp_async(threads: &str, values: &str) -> Engine {
 /// (128,64,64) by mma.sync: A by cp.async and ldmatrix, B taken from registers that nobody fills, which is no law of a copy.
 fn mma_sync() -> Tiling {
     let mma = TileMma {
+        name: "Mma",
+        tiles: TILES,
+        tile: [128, 64, 64],
         atom: "SM80_16x8x16_F32F16F16F32_TN".to_owned(),
         atoms: make_layout(&ints(&[2, 2, 1])).expect("a layout"),
         permutation: Some(extents(&[32, 32, 16])),
-        operands: MmaOperands::Registers,
+        a: Factor::Fragments,
+        b: Factor::Fragments,
+        promotion: None,
     };
     let load = TileCopy {
         name: "CopyA",
@@ -73,12 +89,13 @@ fn mma_sync() -> Tiling {
         engine: cp_async("(16,8):(8,1)", "(1,8):(0,1)"),
         guard: Guard::ZeroFill,
         completes: Completion::CpAsyncGroup,
+        split: None,
     };
     let fragments = TileCopy {
         name: "LdsmA",
         what: "ldmatrix of A",
         from: Place::Shared("A"),
-        to: Place::Registers(Operand::A),
+        to: Place::Fragments("Mma", Operand::A),
         engine: Engine::Fragments(CopyOp::LdMatrix),
         guard: Guard::None,
         completes: Completion::Program,
@@ -87,8 +104,10 @@ fn mma_sync() -> Tiling {
     Tiling {
         tile: [128, 64, 64],
         smem: vec![smem("A", 128, Proxy::Generic)],
+        pipelines: vec![ring(3, Completion::CpAsyncGroup)],
         copies: vec![load, fragments, store()],
         mmas: vec![mma],
+        reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: 128, registers: None }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
@@ -107,17 +126,25 @@ fn wgmma() -> Tiling {
         engine: Engine::Tma { extents: [128, 64], sharers: 1, rounds: false },
         guard: Guard::TensorMap,
         completes: Completion::Mbarrier,
+        split: None,
     };
     Tiling {
         tile: [128, 64, 64],
         smem: vec![smem("A", 128, Proxy::Async)],
+        pipelines: vec![ring(3, Completion::Mbarrier)],
         copies: vec![load, store()],
         mmas: vec![TileMma {
+            name: "Mma",
+            tiles: TILES,
+            tile: [128, 64, 64],
             atom: "SM90_64x64x16_F32F16F16_SS".to_owned(),
             atoms: make_layout(&ints(&[2, 1, 1])).expect("a layout"),
             permutation: None,
-            operands: MmaOperands::Descriptors,
+            a: Factor::Shared("A"),
+            b: Factor::Fragments,
+            promotion: None,
         }],
+        reduces: Vec::new(),
         roles: vec![
             Role { task: Task::Consume, threads: 256, registers: None },
             Role { task: Task::Produce, threads: 32, registers: None },
@@ -155,7 +182,7 @@ fn a_tv_layout_that_leaves_out_or_repeats_elements_is_found() {
     let many = broken(mma_sync(), |t| t.copies[0].engine = cp_async("(32,8):(8,1)", "(1,8):(0,1)"));
     assert_eq!(many, [Law::Roles]);
     // Fragments of another operand.
-    let other = broken(mma_sync(), |t| t.copies[1].to = Place::Registers(Operand::B));
+    let other = broken(mma_sync(), |t| t.copies[1].to = Place::Fragments("Mma", Operand::B));
     assert!(other.contains(&Law::CoversOnce), "{other:?}");
 }
 
@@ -198,7 +225,7 @@ fn what_lies_outside_of_a_matrix_is_guarded() {
 fn shared_memory_has_a_place_for_each_coordinate() {
     let overlapping = Layout::new(ints(&[128, 64, 3]), ints(&[64, 1, 64 * 127])).expect("a layout");
     assert!(broken(mma_sync(), |t| t.smem[0].layout = overlapping).contains(&Law::Injective));
-    assert_eq!(broken(mma_sync(), |t| t.smem[0].lent = true), [Law::Injective]);
+    assert_eq!(broken(mma_sync(), |t| t.smem[0].lives = Lives::Epilogue), [Law::Lifetime, Law::Lifetime]);
     // A swizzle that reaches past the elements that there are.
     let far = broken(mma_sync(), |t| t.smem[0].swizzle = Swizzle::new(3, 3, -11).ok());
     assert!(far.contains(&Law::Injective), "{far:?}");
@@ -284,12 +311,13 @@ fn counts_follow_from_the_layouts() {
     assert_eq!((tma.copies[0].instructions, tma.copies[0].bytes), (1, Bytes(128 * 64 * 2)));
     assert_eq!((tma.mmas, tma.accumulators), (2 * 4, 32));
     assert_eq!(wgmma().smem_bytes().expect("bytes"), Bytes(3 * 128 * 64 * 2 + 1024));
-    // What is lent lies where the stages are, and is more than they where it is larger.
+    // Tensors of the epilogue lie where the stages do; the larger of both counts.
     let mut lent = mma_sync();
+    lent.smem[0].lives = Lives::Mainloop;
     let stages = lent.smem_bytes().expect("bytes");
-    lent.smem.push(SmemTensor { lent: true, align: Bytes(16), ..smem("D", 64, Proxy::Generic) });
+    lent.smem.push(SmemTensor { lives: Lives::Epilogue, align: Bytes(16), ..smem("D", 64, Proxy::Generic) });
     assert_eq!(lent.smem_bytes().expect("bytes"), stages);
-    lent.smem.push(SmemTensor { lent: true, align: Bytes(16), ..smem("E", 128, Proxy::Generic) });
+    lent.smem.push(SmemTensor { lives: Lives::Epilogue, align: Bytes(16), ..smem("E", 128, Proxy::Generic) });
     assert_eq!(lent.smem_bytes().expect("bytes"), Bytes(3 * (64 + 128) * 64 * 2));
 }
 
@@ -355,12 +383,13 @@ fn fma() -> Tiling {
         engine: Engine::Threads { op: turned, threads, values },
         guard: Guard::Elements,
         completes: Completion::Program,
+        split: None,
     };
     let load = TileCopy {
         name: "LoadA",
         what: "load of A",
         from: Place::Shared("A"),
-        to: Place::Registers(Operand::A),
+        to: Place::Fragments("Mma", Operand::A),
         engine: Engine::Fragments(CopyOp::Universal(Bytes(16))),
         guard: Guard::None,
         ..fill.clone()
@@ -368,7 +397,7 @@ fn fma() -> Tiling {
     let store = TileCopy {
         tile: [64, 32],
         engine: load.engine.clone(),
-        from: Place::Registers(Operand::C),
+        from: Place::Fragments("Mma", Operand::C),
         to: from,
         ..store()
     };
@@ -381,8 +410,12 @@ fn fma() -> Tiling {
             align: Bytes(16),
             ..smem("A", 64, Proxy::Generic)
         }],
+        pipelines: vec![ring(1, Completion::Program)],
         copies: vec![fill, load, TileCopy { guard: Guard::Elements, ..store }],
         mmas: vec![TileMma {
+            name: "Mma",
+            tiles: TILES,
+            tile: [64, 32, 8],
             atom: "UniversalFMA<float>".to_owned(),
             atoms: layout("((2,2),(2,4),1):((2,16),(1,4),0)"),
             permutation: Some(Tiler::Tuple(vec![
@@ -390,8 +423,11 @@ fn fma() -> Tiling {
                 along("(8,4):(4,1)"),
                 Tiler::Shape(IntTuple::int(1)),
             ])),
-            operands: MmaOperands::Registers,
+            a: Factor::Fragments,
+            b: Factor::Fragments,
+            promotion: None,
         }],
+        reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: 32, registers: None }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,

@@ -1,7 +1,7 @@
 //! Tensor maps: from a tile and its layout in shared memory, and whether TMA and WGMMA read that layout as it is.
 
 use super::cover::{Flaws, Law};
-use super::{Engine, Global, MmaOperands, Place, Proxy, SmemTensor, TileCopy, Tiling};
+use super::{Engine, Factor, Global, Place, Proxy, SmemTensor, TileCopy, Tiling};
 use crate::layout::{Layout, LayoutError, Swizzle};
 use crate::tiling::{MapSwizzle, MapType, TensorMapSpec};
 use crate::units::Bytes;
@@ -118,10 +118,10 @@ impl Tiling {
 
     /// Descriptors: pieces as long as the swizzle spans, one below the other, of rows or of columns.
     pub(super) fn descriptor_flaws(&self, flaws: &mut Flaws) {
-        if self.mmas.iter().all(|mma| mma.operands == MmaOperands::Registers) {
-            return;
-        }
-        for tensor in self.operands() {
+        let read = |tensor: &&SmemTensor| {
+            self.mmas.iter().flat_map(|mma| mma.factors()).any(|(_, factor)| factor == Factor::Shared(tensor.name))
+        };
+        for tensor in self.smem.iter().filter(read) {
             let span = tensor.map_swizzle().and_then(MapSwizzle::span);
             let [rows, columns, _] = tensor.extents();
             let modes = [0, 1].map(|mode| tensor.layout.mode(mode).unwrap_or_else(Layout::unit));

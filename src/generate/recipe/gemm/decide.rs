@@ -9,7 +9,7 @@ use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Abi, Computes, Entry, Fact, KernelPlan, Plan, Product};
 use crate::recipe::{drafted, planned};
-use crate::tiling::{Arrivals, Law, MmaOperands, Task, Tiling};
+use crate::tiling::{Arrivals, Law, Task, Tiling};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
@@ -110,6 +110,11 @@ impl KernelPlan for Part {
 }
 
 impl Part {
+    /// What the mbarriers of the mainloop wait for.
+    pub(super) fn arrivals(&self) -> Arrivals {
+        self.tiling.arrivals(&self.tiling.pipelines[0])
+    }
+
     /// Whether an operand's k-tiles may stay resident from tile to tile: without split-K and stream-K, all tiles have
     /// all of K.
     pub(super) fn stays(&self) -> bool {
@@ -181,8 +186,10 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
             Law::Aligned => Code::VectorAlignment,
             Law::Contiguous => Code::VectorContiguity,
             Law::Swizzle => Code::BadSwizzle,
-            Law::Guarded | Law::Injective => Code::InBounds,
-            Law::Roles => Code::ThreadCount,
+            Law::Guarded | Law::Injective | Law::Lifetime => Code::InBounds,
+            Law::Roles | Law::Pipeline | Law::Reduces => Code::ThreadCount,
+            // Below, with what else a thread holds.
+            Law::Registers => continue,
             Law::Box | Law::Algebra => Code::TileSize,
         };
         let found = format!("{}: {}", isa.suffix(), flaw.found);
@@ -235,7 +242,7 @@ const BESIDE_WGMMA: u32 = 26;
 
 /// Accumulators of one WGMMA, against the registers of the launch.
 fn one_instruction(recipe: &Gemm, tiling: &Tiling, checks: &mut Checks) {
-    if tiling.mmas.iter().any(|mma| mma.operands == MmaOperands::Registers) {
+    if tiling.mmas.iter().any(|mma| mma.has_fragments()) {
         return;
     }
     let ([m, n, k], threads) = (recipe.tile.0, tiling.threads());
@@ -324,7 +331,7 @@ fn facts(part: &Part) -> Vec<Fact> {
     let mut facts = vec![Fact::new("epilogue", &part.recipe.epilogue, each)];
     facts.extend(Fact::of_tiling(&part.tiling));
     if part.isa == Isa::Sm90a {
-        let Arrivals { full, bytes, empty, turn, parts } = part.tiling.arrivals();
+        let Arrivals { full, bytes, empty, turn, parts } = part.arrivals();
         let also = |name, count| if count > 0 { format!(", {name} {count}") } else { String::new() };
         let value = format!("full {full} and {bytes}, empty {empty}{}{}", also("turn", turn), also("parts", parts));
         facts.push(Fact::new(

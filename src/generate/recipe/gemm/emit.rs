@@ -12,7 +12,7 @@ use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
 use crate::plan::Plan;
 use crate::recipe::product::{EpilogueText, Tensor, stride_params};
-use crate::tiling::{Arrivals, SmemTensor, Task, Tiling};
+use crate::tiling::{Arrivals, Lives, SmemTensor, Task, Tiling};
 use crate::units::Bytes;
 
 /// Operations of an epilogue that computes in few registers, at most.
@@ -337,7 +337,13 @@ fn element(part: &Part) -> &'static str {
 fn shared(part: &Part, tensor: &SmemTensor) -> Shared {
     let is_factor = part.tiling.operands().any(|operand| operand.name == tensor.name);
     let ty = if is_factor { element(part) } else { emit::element(tensor.dtype) };
-    Shared { name: tensor.name, param: tensor.name.to_lowercase(), align: tensor.align, ty, lent: tensor.lent }
+    Shared {
+        name: tensor.name,
+        param: tensor.name.to_lowercase(),
+        align: tensor.align,
+        ty,
+        lent: tensor.lives == Lives::Epilogue,
+    }
 }
 
 /// The most accumulators of a thread that leave enough registers for a slice of D and prefetched inputs. Also for 32
@@ -379,7 +385,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 cluster: part.tiling.cluster,
                 teams: part.tiling.teams(),
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
-                arrivals: part.tiling.arrivals(),
+                arrivals: part.arrivals(),
                 roomy,
                 // One copy's elements of the kept tile.
                 few: if keeps { 8 } else { 2 },

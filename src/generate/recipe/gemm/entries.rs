@@ -6,7 +6,7 @@ use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{Layout, LayoutError, Swizzle};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Global, Guard, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy, Tiling,
+    Completion, CopyOp, Engine, Global, Guard, Lives, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy, Tiling,
 };
 use crate::units::Bytes;
 
@@ -45,13 +45,16 @@ pub(super) fn stream_k(recipe: &Gemm, tiling: &Tiling) -> Result<[Tiling; 2], La
         what: "sums of a part of K",
         tile: [m, n],
         dtype: DType::F32,
-        from: Place::Registers(Operand::C),
+        from: Place::Fragments("Mma", Operand::C),
         to: sums(),
         engine: Engine::Fragments(CopyOp::Universal(Bytes(8))),
         guard: Guard::None,
         completes: Completion::Program,
+        split: None,
     };
-    let give = Tiling { tile: [m, n, k], smem: Vec::new(), copies: vec![give], ..tiling.clone() };
+    // What comes behind the mainloop: nothing is filled.
+    let (smem, pipelines) = (Vec::new(), Vec::new());
+    let give = Tiling { tile: [m, n, k], smem, pipelines, copies: vec![give], ..tiling.clone() };
     let columns = 1_i64 << n.trailing_zeros();
     let rows = (each * threads / columns).min(m);
     let lanes = Layout::new(pair([threads / columns, columns])?, pair([columns, 1])?)?;
@@ -65,12 +68,15 @@ pub(super) fn stream_k(recipe: &Gemm, tiling: &Tiling) -> Result<[Tiling; 2], La
         engine: Engine::Threads { op: CopyOp::Universal(recipe.out.bytes()), threads: lanes, values: Layout::unit() },
         guard: Guard::Predicate,
         completes: Completion::Program,
+        split: None,
     };
     let add_up = Tiling {
         tile: [rows, columns, 1],
         smem: Vec::new(),
+        pipelines: Vec::new(),
         copies: vec![add_up],
         mmas: Vec::new(),
+        reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
@@ -102,6 +108,7 @@ pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         engine: Engine::Threads { op: CopyOp::Universal(bytes), threads: lanes, values: Layout::unit() },
         guard: Guard::Elements,
         completes: Completion::Program,
+        split: None,
     };
     let (mut smem, mut copies) = (Vec::new(), vec![pack.clone()]);
     if recipe.turns().contains(&true) {
@@ -114,7 +121,7 @@ pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             layout: Layout::new(pair([rows, columns])?, pair([columns, 1])?)?,
             align: bytes,
             proxy: Proxy::Generic,
-            lent: false,
+            lives: Lives::Kernel,
         });
         let across = Layout::new(pair([rows, PACKS / rows])?, pair([1, rows])?)?;
         let engine = Engine::Threads { op: CopyOp::Universal(bytes), threads: across, values: Layout::unit() };
@@ -125,8 +132,10 @@ pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     Ok(Tiling {
         tile: [rows, columns, 1],
         smem,
+        pipelines: Vec::new(),
         copies,
         mmas: Vec::new(),
+        reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: PACKS as u32, registers: None }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,

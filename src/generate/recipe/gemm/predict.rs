@@ -6,7 +6,7 @@ use super::rule;
 use crate::dtype::DType;
 use crate::model::{Prediction, SECTOR, SharedAnalysis, TensorOp, TensorWork, Traffic, Work};
 use crate::plan::{Operand, Rule};
-use crate::tiling::{CopyCount, Engine, MmaOperands, Place, TileCopy, Tiling};
+use crate::tiling::{CopyCount, Engine, Place, TileCopy, Tiling};
 use crate::view::{Access, ViewRef};
 
 /// Lanes of a warp.
@@ -73,10 +73,7 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
         copy.map_or(1, times).saturating_mul(tensor.accesses.iter().map(|access| access.wavefronts).sum())
     };
     let wide = part.recipe.dtype.dtype().bytes().0 / DType::F16.bytes().0;
-    let op = match tiling.mmas.first()?.operands {
-        MmaOperands::Registers => TensorOp::Mma,
-        MmaOperands::Descriptors => TensorOp::Wgmma,
-    };
+    let op = if tiling.mmas.first()?.has_fragments() { TensorOp::Mma } else { TensorOp::Wgmma };
     let work = Work {
         flop: u64::try_from(product([m, n, k, l]).saturating_mul(2)).unwrap_or(u64::MAX),
         blocks: launch.blocks,

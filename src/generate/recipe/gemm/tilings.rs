@@ -12,8 +12,8 @@ use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, make_layout};
 use crate::plan::Arithmetic;
 use crate::recipe::product::{Extents, Major};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy,
-    TileMma, Tiling,
+    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Proxy, Role, Schedule, SmemTensor, Task,
+    TileCopy, TileMma, Tiling,
 };
 use crate::units::Bytes;
 
@@ -161,8 +161,16 @@ fn tile(
         layout: Layout::new(shape, stride)?,
         align: if proxy == Proxy::Async { block.max(Bytes(128)) } else { Bytes(128) },
         proxy,
-        lent: false,
+        lives: Lives::Kernel,
     })
+}
+
+/// The names of the tiles of A, B and D in the text.
+const TILES: [&str; 3] = ["TileA", "TileB", "TileD"];
+
+/// A and B, which are filled together.
+fn mainloop(recipe: &Gemm, completes: Completion) -> Pipeline {
+    Pipeline { name: "mainloop", tensors: vec!["A", "B"], stages: recipe.stages.into(), completes }
 }
 
 /// A and B.
@@ -216,6 +224,7 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
         },
         guard: Guard::TensorMap,
         completes: Completion::Mbarrier,
+        split: None,
     };
     let size = recipe.out.bytes().0 as i64;
     let part = [64 * warpgroups, columns];
@@ -224,11 +233,12 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
         what: "staging of D",
         tile: part,
         dtype: recipe.out,
-        from: Place::Registers(Operand::C),
+        from: Place::Fragments("Mma", Operand::C),
         to: Place::Shared("D"),
         engine: Engine::Fragments(if size == 2 { CopyOp::StMatrix } else { CopyOp::Universal(Bytes(8)) }),
         guard: Guard::None,
         completes: Completion::Program,
+        split: None,
     };
     let store = TileCopy {
         name: "TmaD",
@@ -254,6 +264,7 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
     let mut tiling = Tiling {
         tile: [m, n, k],
         smem,
+        pipelines: vec![mainloop(recipe, Completion::Mbarrier)],
         copies: vec![
             load("TmaA", "copy of A", "A", m, along_n, a),
             load("TmaB", "copy of B", "B", n, along_m, b),
@@ -261,11 +272,17 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
             store,
         ],
         mmas: vec![TileMma {
+            name: "Mma",
+            tiles: TILES,
+            tile: [m, n, k],
             atom: format!("SM90_64x{n}x{of_k}_F32{factors}{factors}_SS{only_k}"),
             atoms: atoms([warpgroups, 1])?,
             permutation: None,
-            operands: MmaOperands::Descriptors,
+            a: Factor::Shared("A"),
+            b: Factor::Shared("B"),
+            promotion: None,
         }],
+        reduces: Vec::new(),
         roles: roles(warpgroups * i64::from(teams), registers(recipe)),
         cluster: [along_m, along_n, recipe.split_k.max(1)],
         schedule: Schedule::Persistent {
@@ -295,7 +312,7 @@ fn parts(tile: i64, threads: i64, splits: i64) -> Result<SmemTensor, LayoutError
         layout: Layout::new(shape, stride)?,
         align: Bytes(16),
         proxy: Proxy::Generic,
-        lent: false,
+        lives: Lives::Kernel,
     })
 }
 

@@ -10,8 +10,8 @@ use crate::plan::checks::Checks;
 use crate::plan::judge;
 use crate::recipe::product::{Extents, F32, Major};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy,
-    TileMma, Tiling,
+    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Proxy, Role, Schedule, SmemTensor, Task,
+    TileCopy, TileMma, Tiling,
 };
 use crate::units::Bytes;
 
@@ -103,10 +103,15 @@ fn mma(recipe: &Sgemm, thr: [i64; 2]) -> Result<TileMma, LayoutError> {
     let neighbours = if recipe.variant.has_mma() { recipe.vectors() } else { recipe.thread_tile.0.map(i64::from) };
     let along = |mode: usize| numbered([neighbours[mode], thr[mode]], true).map(Tiler::Layout);
     Ok(TileMma {
+        name: "Mma",
+        tiles: ["TileA", "TileB", "TileD"],
+        tile: recipe.extents(),
         atom: "UniversalFMA<float>".to_owned(),
         atoms: threads(recipe, thr)?,
         permutation: Some(Tiler::Tuple(vec![along(0)?, along(1)?, Tiler::Shape(1.into())])),
-        operands: MmaOperands::Registers,
+        a: Factor::Fragments,
+        b: Factor::Fragments,
+        promotion: None,
     })
 }
 
@@ -144,6 +149,7 @@ fn unpadded(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling
         engine,
         guard: Guard::Elements,
         completes: Completion::Program,
+        split: None,
     };
     let (mut smem, mut copies) = (Vec::new(), Vec::new());
     let filled = [0, 1]
@@ -152,7 +158,14 @@ fn unpadded(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling
         let (tile, contiguous) = ([[m, k], [n, k]][factor], usize::from(recipe.global_k(factor)));
         let load = |from, vector| {
             let engine = Engine::Fragments(CopyOp::Universal(bytes(vector)));
-            copy(["LoadA", "LoadB"][factor], "load of the products", tile, from, Place::Registers(operand), engine)
+            copy(
+                ["LoadA", "LoadB"][factor],
+                "load of the products",
+                tile,
+                from,
+                Place::Fragments("Mma", operand),
+                engine,
+            )
         };
         if single {
             copies.push(load(global(recipe, contiguous), 1));
@@ -169,12 +182,21 @@ fn unpadded(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling
     }
     let wide = if recipe.variant.has_mma() { recipe.vectors()[1] } else { 1 };
     let store = Engine::Fragments(CopyOp::Universal(bytes(wide)));
-    copies.push(copy("StoreD", "store of D", [m, n], Place::Registers(Operand::C), global(recipe, 1), store));
+    copies.push(copy("StoreD", "store of D", [m, n], Place::Fragments("Mma", Operand::C), global(recipe, 1), store));
+    let pipelined = recipe.variant == Variant::Pipelined;
+    let mainloop = Pipeline {
+        name: "mainloop",
+        tensors: FACTORS.map(|(name, _)| name).into(),
+        stages: if pipelined { recipe.stages.into() } else { 1 },
+        completes: if pipelined { Completion::CpAsyncGroup } else { Completion::Program },
+    };
     Some(Tiling {
         tile: [m, n, k],
         smem,
+        pipelines: if single { Vec::new() } else { vec![mainloop] },
         copies,
         mmas: vec![mma],
+        reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: count as u32, registers: None }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
@@ -240,7 +262,7 @@ fn tensor(recipe: &Sgemm, factor: usize, pad: i64, swizzle: Option<Swizzle>) -> 
         layout: layout?,
         align: bytes(1),
         proxy: Proxy::Generic,
-        lent: false,
+        lives: Lives::Kernel,
     })
 }
 

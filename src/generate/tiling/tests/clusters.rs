@@ -100,7 +100,7 @@ fn what_breaks_a_cluster_is_found() {
 #[test]
 fn barriers_wait_for_who_comes() {
     let arrivals = |tiling: &Tiling| {
-        let Arrivals { full, bytes, empty, turn, parts } = tiling.arrivals();
+        let Arrivals { full, bytes, empty, turn, parts } = tiling.arrivals(&tiling.pipelines[0]);
         (full, bytes.0, empty, turn, parts)
     };
     let mut tiling = clustered();

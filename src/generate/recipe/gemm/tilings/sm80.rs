@@ -1,13 +1,13 @@
 //! The tiling of the text for sm_80: every warp copies and multiplies.
 
-use super::{ALIGN, atoms, extents, pair, piece, tensors};
+use super::{ALIGN, TILES, atoms, extents, mainloop, pair, piece, tensors};
 use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
 use crate::recipe::gemm::{Consumers, Gemm};
 use crate::recipe::product::Extents;
 use crate::tiling::{
-    Completion, CopyOp, Engine, Guard, MmaOperands, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy, TileMma,
-    Tiling,
+    Completion, CopyOp, Engine, Factor, Guard, Lives, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy,
+    TileMma, Tiling,
 };
 use crate::units::Bytes;
 
@@ -40,13 +40,18 @@ pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     // Two vectors of 16 bytes.
     let (of_k, factors) = (2 * recipe.dtype.vector(), recipe.dtype.in_atoms());
     let mma = TileMma {
+        name: "Mma",
+        tiles: TILES,
+        tile: [m, n, k],
         atom: format!("SM80_16x8x{of_k}_F32{factors}{factors}F32_TN"),
         atoms: atoms(warps)?,
         // Two atoms along N, so that ldmatrix.x4 fills whole fragments of B.
         permutation: Some(Tiler::Tuple(
             [16 * warps[0], 16 * warps[1], of_k].map(|e| Tiler::Shape(IntTuple::int(e))).into(),
         )),
-        operands: MmaOperands::Registers,
+        a: Factor::Fragments,
+        b: Factor::Fragments,
+        promotion: None,
     };
     let load = |name, what, tensor, x, k_major| {
         let [lanes, vector] = spread([x, k], k_major, threads, recipe.dtype.vector())?;
@@ -60,6 +65,7 @@ pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             engine: Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads: lanes, values: vector },
             guard: Guard::ZeroFill,
             completes: Completion::CpAsyncGroup,
+            split: None,
         })
     };
     let fragment = |name, what, tensor, x, operand, k_major| TileCopy {
@@ -68,18 +74,21 @@ pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         tile: [x, k],
         dtype: recipe.dtype.dtype(),
         from: Place::Shared(tensor),
-        to: Place::Registers(operand),
+        to: Place::Fragments("Mma", operand),
         engine: Engine::Fragments(if k_major { CopyOp::LdMatrix } else { CopyOp::LdMatrixT }),
         guard: Guard::None,
         completes: Completion::Program,
+        split: None,
     };
     let [a, b] = recipe.k_major();
     let (staged, [stage, out]) = by_parts(recipe, [16 * warps[0], n], threads)?;
     let mut smem = tensors(recipe, Proxy::Generic)?;
+    smem.iter_mut().for_each(|tensor| tensor.lives = Lives::Mainloop);
     smem.push(staged);
     Ok(Tiling {
         tile: [m, n, k],
         smem,
+        pipelines: vec![mainloop(recipe, Completion::CpAsyncGroup)],
         copies: vec![
             load("CopyA", "copy of A", "A", m, a)?,
             load("CopyB", "copy of B", "B", n, b)?,
@@ -89,6 +98,7 @@ pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             out,
         ],
         mmas: vec![mma],
+        reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
         cluster: [1, 1, 1],
         schedule: Schedule::Persistent {
@@ -135,18 +145,19 @@ fn by_parts(recipe: &Gemm, part: [i64; 2], threads: i64) -> Result<(SmemTensor, 
         layout: Layout::new(shape, IntTuple::tuple([apart, 1, rows * apart].map(int))?)?,
         align: Bytes(16),
         proxy: Proxy::Generic,
-        lent: true,
+        lives: Lives::Epilogue,
     };
     let stage = TileCopy {
         name: "StageD",
         what: "staging of D",
         tile: part,
         dtype: recipe.out,
-        from: Place::Registers(Operand::C),
+        from: Place::Fragments("Mma", Operand::C),
         to: Place::Shared("D"),
         engine: Engine::Fragments(CopyOp::Universal(Bytes(2 * size as u64))),
         guard: Guard::None,
         completes: Completion::Program,
+        split: None,
     };
     let vector = 16 / size;
     let along = 1_i64 << (columns / vector).trailing_zeros();
