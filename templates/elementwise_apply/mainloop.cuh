@@ -18,12 +18,12 @@
 {% for t in c.tensors %}      Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(Fragment{});  // (VEC,UNROLL)
 {% endfor %}      CUTE_UNROLL
       for (int u = 0; u < size<1>(Fragment{}); ++u) {
-{% for t in c.inputs() %}        copy([[ t.copy_atom() ]]vector(g[[ t.name ]], step + u), r[[ t.name ]](_,u));
+{% for t in c.inputs() %}        copy_all([[ t.copy_atom() ]]vector(g[[ t.name ]], step + u), r[[ t.name ]](_,u));
 {% endfor %}      }
       apply([[ c.fragments() ]]);
       CUTE_UNROLL
       for (int u = 0; u < size<1>(Fragment{}); ++u) {
-{% for t in c.outputs() %}        copy([[ t.copy_atom() ]]r[[ t.name ]](_,u), vector(g[[ t.name ]], step + u));
+{% for t in c.outputs() %}        copy_all([[ t.copy_atom() ]]r[[ t.name ]](_,u), vector(g[[ t.name ]], step + u));
 {% endfor %}      }
     }
     return;
@@ -42,14 +42,14 @@
 {% for t in c.tensors %}    Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(size<0>(Fragment{}));  // (VEC)
 {% endfor %}{% for t in c.inputs() %}    clear(r[[ t.name ]]);
 {% endfor %}    if (whole) {
-{% for t in c.inputs() %}      copy([[ t.copy_atom() ]]vector(g[[ t.name ]], v), r[[ t.name ]]);
+{% for t in c.inputs() %}      copy_all([[ t.copy_atom() ]]vector(g[[ t.name ]], v), r[[ t.name ]]);
 {% endfor %}    } else {
-{% for t in c.inputs() %}      copy_if(tYpY, vector(g[[ t.name ]], v), r[[ t.name ]]);
+{% for t in c.inputs() %}      copy_all_if(tYpY, vector(g[[ t.name ]], v), r[[ t.name ]]);
 {% endfor %}    }
     apply([[ c.fragments() ]]);
     if (whole) {
-{% for t in c.outputs() %}      copy([[ t.copy_atom() ]]r[[ t.name ]], vector(g[[ t.name ]], v));
+{% for t in c.outputs() %}      copy_all([[ t.copy_atom() ]]r[[ t.name ]], vector(g[[ t.name ]], v));
 {% endfor %}    } else {
-{% for t in c.outputs() %}      copy_if(tYpY, r[[ t.name ]], vector(g[[ t.name ]], v));
+{% for t in c.outputs() %}      copy_all_if(tYpY, r[[ t.name ]], vector(g[[ t.name ]], v));
 {% endfor %}    }
   }

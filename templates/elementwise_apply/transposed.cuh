@@ -28,6 +28,7 @@ static_assert(size<0>(TilerMN{}) * sizeof(Element[[ t.name ]]) % sizeof([[ t.vec
 {% endif %}{% endfor -%}
 static_assert({% for t in c.turned() %}{% if !loop.first %} + {% endif %}cosize_v<Smem[[ t.name ]]> * sizeof(Element[[ t.name ]]){% endfor %} == [[ smem ]], "bytes of shared memory");
 
+{% include "copy_all_if.cuh" %}
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
@@ -71,9 +72,9 @@ kernel([[ c.plan.name() ]]_params const& params)
     for (int v = 0; v < size<1>(t[[ t.name ]]g[[ t.name ]]); ++v) {
       Tensor pT = inside(t[[ t.name ]]c[[ t.name ]](_,v));  // (VEC)
       if (params.aligned_in && pT(size(pT) - 1)) {
-        copy(tiled_copy, t[[ t.name ]]g[[ t.name ]](_,v), t[[ t.name ]]s[[ t.name ]](_,v));
+        copy_all(tiled_copy, t[[ t.name ]]g[[ t.name ]](_,v), t[[ t.name ]]s[[ t.name ]](_,v));
       } else {
-        copy_if(pT, t[[ t.name ]]g[[ t.name ]](_,v), t[[ t.name ]]s[[ t.name ]](_,v));
+        copy_all_if(pT, t[[ t.name ]]g[[ t.name ]](_,v), t[[ t.name ]]s[[ t.name ]](_,v));
       }
     }
   }
@@ -97,12 +98,12 @@ kernel([[ c.plan.name() ]]_params const& params)
 {% for t in c.tensors %}    Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(shape(coalesce(ValOut{})));  // (VEC)
 {% endfor -%}
 {% for t in c.inputs() %}    clear(r[[ t.name ]]);
-{% if t.turned.is_some() %}    copy_if(tYpY, t[[ t.name ]]s[[ t.name ]](_,v), r[[ t.name ]]);
-{% else %}{% if t.vector.is_empty() %}    copy_if(tYpY, t[[ t.name ]]g[[ t.name ]](_,v), r[[ t.name ]]);
+{% if t.turned.is_some() %}    copy_all_if(tYpY, t[[ t.name ]]s[[ t.name ]](_,v), r[[ t.name ]]);
+{% else %}{% if t.vector.is_empty() %}    copy_all_if(tYpY, t[[ t.name ]]g[[ t.name ]](_,v), r[[ t.name ]]);
 {% else %}    if (whole) {
-      copy(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, t[[ t.name ]]g[[ t.name ]](_,v), r[[ t.name ]]);
+      copy_all(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, t[[ t.name ]]g[[ t.name ]](_,v), r[[ t.name ]]);
     } else {
-      copy_if(tYpY, t[[ t.name ]]g[[ t.name ]](_,v), r[[ t.name ]]);
+      copy_all_if(tYpY, t[[ t.name ]]g[[ t.name ]](_,v), r[[ t.name ]]);
     }
 {% endif %}{% endif %}{% endfor %}    CUTE_UNROLL
     for (int i = 0; i < size(tYpY); ++i) {
@@ -110,9 +111,9 @@ kernel([[ c.plan.name() ]]_params const& params)
 {% for t in c.outputs() %}      r[[ t.name ]](i) = [[ c.store(loop.index0, t) ]];
 {% endfor %}    }
     if (whole) {
-{% for t in c.outputs() %}      copy(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, r[[ t.name ]], t[[ t.name ]]g[[ t.name ]](_,v));
+{% for t in c.outputs() %}      copy_all(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, r[[ t.name ]], t[[ t.name ]]g[[ t.name ]](_,v));
 {% endfor %}    } else {
-{% for t in c.outputs() %}      copy_if(tYpY, r[[ t.name ]], t[[ t.name ]]g[[ t.name ]](_,v));
+{% for t in c.outputs() %}      copy_all_if(tYpY, r[[ t.name ]], t[[ t.name ]]g[[ t.name ]](_,v));
 {% endfor %}    }
   }
 }

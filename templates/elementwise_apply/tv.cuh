@@ -31,6 +31,7 @@ static_assert(size<1>(TVFrag{}) == size<0>(Fragment{}) && size<2>(TVFrag{}) == s
 static_assert(size<1>(TVFrag{}) == 1 || is_same_v<decltype(coalesce(layout<1>(TVFrag{}))), decltype(make_layout(size<0>(Fragment{}), size<0>(TilerMN{})))>, "a vector lies along N");
 static_assert(size<1>(TilerMN{}) % size<0>(Fragment{}) == 0, "a row of the tile is whole vectors");
 
+{% include "copy_all_if.cuh" %}
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)

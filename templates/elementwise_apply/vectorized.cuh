@@ -18,6 +18,7 @@ static_assert(size<0>(Tiler{}) == 1 && size<1>(Tiler{}) == size<0>(Fragment{}), 
 static_assert(size<0>(CtaVectors{}) == [[ c.plan.threads() ]] && cosize(CtaVectors{}) == size(CtaVectors{}), "each vector of the CTA once");
 static_assert(size<1>(CtaVectors{}) == size<1>(Fragment{}), "UNROLL");
 
+{% include "copy_all_if.cuh" %}
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)

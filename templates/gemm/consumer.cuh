@@ -92,10 +92,10 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
       [&](int part) { store.acquire(part); },
 {% if c.has_e() %}      [&](int, int i, auto const& of_D, auto const& of_E) {
         Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)
-        copy(StageD{}, of_D, tRsD(_,i,outputs * store.buffer));
-        copy(StageD{}, of_E, tRsD(_,i,outputs * store.buffer + 1));
+        copy_all(StageD{}, of_D, tRsD(_,i,outputs * store.buffer));
+        copy_all(StageD{}, of_E, tRsD(_,i,outputs * store.buffer + 1));
       },
-{% else %}      [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
+{% else %}      [&](int, int i, auto const& of_D) { copy_all(StageD{}, of_D, tRsD(_,i,store.buffer)); },
 {% endif %}      [&](int part) { store.commit(crd_D, part); });
   }
 {% if keeps %}  if (TmaStore && done == 0) {

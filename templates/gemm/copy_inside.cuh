@@ -9,7 +9,7 @@ copy_inside(TiledCopy const& tiled_copy, Src const& src, Crd const& crd, Bounds 
   for (int k = 0; k < size<2>(dst); ++k) {
     CUTE_UNROLL
     for (int x = 0; x < size<1>(dst); ++x) {
-      copy(tiled_copy.with(elem_less(crd(_0{},x,k), bounds)), src(_,x,k), dst(_,x,k));
+      copy_all(tiled_copy.with(elem_less(crd(_0{},x,k), bounds)), src(_,x,k), dst(_,x,k));
     }
   }
 }

@@ -48,7 +48,7 @@ store_tile([[ c.plan.name() ]]_params const& params, Crd const& crd, TCrC const&
 {% endif %}        }
         CUTE_UNROLL
         for (int m = 0; m < size<1>(tRsD); ++m) {
-{% for t in c.written() %}          copy(StageD{}, tCr[[ t.is.name ]](make_coord(_,m)), tRsD(_,m,n,[[ c.output_of(t) ]]));
+{% for t in c.written() %}          copy_all(StageD{}, tCr[[ t.is.name ]](make_coord(_,m)), tRsD(_,m,n,[[ c.output_of(t) ]]));
 {% endfor %}        }
       }
     }

@@ -7,7 +7,7 @@ store_kept(StoreD& store, Crd const& crd_D, TRrD const& tRrD, TRsD const& tRsD, 
   store.acquire(part);
   CUTE_UNROLL
   for (int i = 0; i < size<1>(tRsD); ++i) {
-    copy(StageD{}, recast<ElementD>(tRrD(_,i,part)), tRsD(_,i,store.buffer));
+    copy_all(StageD{}, recast<ElementD>(tRrD(_,i,part)), tRsD(_,i,store.buffer));
   }
   store.commit(crd_D, part);
 }

@@ -52,10 +52,10 @@ multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, 
   auto const load = [&](int k_tile, int stage) {
     if (k_tile < end_inside) {
       if (copies_a) {
-        copy(copy_a.with(true), tAgA, tAsA(_,_,_,stage));
+        copy_all(copy_a.with(true), tAgA, tAsA(_,_,_,stage));
       }
       if (copies_b) {
-        copy(copy_b.with(true), tBgB, tBsB(_,_,_,stage));
+        copy_all(copy_b.with(true), tBgB, tBsB(_,_,_,stage));
       }
     } else if (k_tile < end) {
       // Most k-tiles are inside, so coordinates are recomputed here instead of held in registers.
@@ -83,8 +83,8 @@ multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, 
   int smem_pipe_write = stages - 1;
   constexpr int k_blocks = size<2>(tCrA);
   auto const fetch = [&](int k) {
-    copy(ldsm_a, tXsA(_,_,k,smem_pipe_read), tXrA(_,_,k));
-    copy(ldsm_b, tXsB(_,_,k,smem_pipe_read), tXrB(_,_,k));
+    copy_all(ldsm_a, tXsA(_,_,k,smem_pipe_read), tXrA(_,_,k));
+    copy_all(ldsm_b, tXsB(_,_,k,smem_pipe_read), tXrB(_,_,k));
   };
   auto const multiply = [&](int k) {
 {% if c.rounds() %}    round(tCrA(_,_,k));

@@ -67,7 +67,7 @@ turn_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   for (int i = 0; i < size(tR); ++i) {
     tR(i) = elem_less(tC(i), residue) ? tS(i) : Element(0);
   }
-  copy(Turn{}, tR, tT);
+  copy_all(Turn{}, tR, tT);
   __syncthreads();
 
   auto const thr_turned = Turned{}.get_slice(threadIdx.x);

@@ -68,15 +68,15 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
 {% else %}      full.arrive_and_expect_tx([[ c.bytes("A") ]] + [[ c.bytes("B") ]]);
 {% endif %}      auto& mbarrier = reinterpret_cast<uint64_t&>(full);
 {% if c.part.stays() %}      if (of_a.lacks > 0) {
-        copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile{% if c.batched() %},l * params.each_a{% endif %}), tAsA(_,pipe.stage));
+        copy_all(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile{% if c.batched() %},l * params.each_a{% endif %}), tAsA(_,pipe.stage));
         of_a.lacks -= params.stays;
       }
       if (of_b.lacks > 0) {
-        copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile{% if c.batched() %},l * params.each_b{% endif %}), tBsB(_,pipe.stage));
+        copy_all(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile{% if c.batched() %},l * params.each_b{% endif %}), tBsB(_,pipe.stage));
         of_b.lacks -= params.stays;
       }
-{% else %}      copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile{% if c.batched() %},l * params.each_a{% endif %}), tAsA(_,pipe.stage));
-      copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile{% if c.batched() %},l * params.each_b{% endif %}), tBsB(_,pipe.stage));
+{% else %}      copy_all(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile{% if c.batched() %},l * params.each_a{% endif %}), tAsA(_,pipe.stage));
+      copy_all(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile{% if c.batched() %},l * params.each_b{% endif %}), tBsB(_,pipe.stage));
 {% endif %}      pipe.advance();
     }
   }

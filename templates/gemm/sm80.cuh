@@ -30,6 +30,8 @@ union SharedStorage {
 {% endif %}{% endfor %}};
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
+{% include "copy_all.cuh" %}
+
 {% include "gemm/copy_inside.cuh" %}
 
 {% include "gemm/store_part.cuh" %}

@@ -45,6 +45,8 @@ static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "arrivals at a
               sizeof(ElementD) * cosize_v<SmemDA> <= offsetof(SharedStorage, b), "D's last tile extends into A's stages");
 {% endif %}static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
+{% include "copy_all.cuh" %}
+
 {% if c.cuts() %}{% include "gemm/outside.cuh" %}
 
 {% endif %}{% include "gemm/producer.cuh" %}

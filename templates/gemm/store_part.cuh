@@ -21,7 +21,7 @@ store_part(SD const& sD, MD const& mD, Crd const& crd_D, int part)
     CUTE_UNROLL
     for (int m = 0; m < size<1>(tDsD); ++m) {
       if (aligned && elem_less(tDcD(size<0>(tDcD) - 1,m,n), shape(mD))) {
-        copy(CopyD{}, tDsD(_,m,n), tDgD(_,m,n));
+        copy_all(CopyD{}, tDsD(_,m,n), tDgD(_,m,n));
       } else {
         CUTE_UNROLL
         for (int i = 0; i < size<0>(tDsD); ++i) {

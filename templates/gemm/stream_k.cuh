@@ -18,7 +18,7 @@ give_sums([[ c.plan.name() ]]_params const& params, Scheduler const& tiles, TCrC
   int const rank = tiles.rank_m + size<0>(Cluster{}) * tiles.rank_n;
   Tensor gW = all_sums(params)(_,_,rank,tiles.part());                                         // (BM,BN)
   Tensor tCgW = Mma{}.get_slice(threadIdx.x % size(Mma{})).partition_C(gW);                    // (MMA,MMA_M,MMA_N)
-  copy(GiveSums{}, tCrC, tCgW);
+  copy_all(GiveSums{}, tCrC, tCgW);
 }
 
 // Fixup of the shared tiles: D = op(all partial sums added in the order of K, C, ..). One CTA computes one piece of a tile.
@@ -57,7 +57,7 @@ reduce([[ c.plan.name() ]]_params const& params)
       int const part = k_part + j;
       int const of_rests = part - params.k_parts;
       if (part < k_parts) {
-        copy(tWgW(_,_,_,(of_rests < 0 ? part * all : params.k_parts * all + first + of_rests) + shared), tWrP(_,_,_,j));
+        copy_all(tWgW(_,_,_,(of_rests < 0 ? part * all : params.k_parts * all + first + of_rests) + shared), tWrP(_,_,_,j));
       }
     }
     CUTE_UNROLL

@@ -1,4 +1,5 @@
 {% include "sgemm/head.cuh" %}
+{% include "copy_all_if.cuh" %}
 {% include "sgemm/copy_inside.cuh" %}
 {% for a in c.d.tiling.aliases() %}{% if a.name != "Mma" && a.name != "CopyA" && a.name != "CopyB" %}using [[ a.name ]] = [[ a.ty ]];  // [[ a.comment ]]
 {% endif %}{% endfor %}{% include "sgemm/smem.cuh" %}using ThrA    = [[ thr[0] ]];  // (thr_m,thr_k) -> tid, copies A
@@ -58,8 +59,8 @@ kernel([[ c.plan.name() ]]_params const& params)
 
       CUTE_UNROLL
       for (int k = 0; k < size<2>(tCsA); ++k) {
-        copy(LoadA{}, tCsA(_,0,k), tCrA);
-        copy(LoadB{}, tCsB(_,0,k), tCrB);
+        copy_all(LoadA{}, tCsA(_,0,k), tCrA);
+        copy_all(LoadB{}, tCsB(_,0,k), tCrB);
         gemm(tCrA, tCrB, tCrC);
       }
       __syncthreads();  // all threads have read the tiles before the next ones overwrite them
@@ -70,8 +71,8 @@ kernel([[ c.plan.name() ]]_params const& params)
   if (elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, size<2>(cA) - 1), shape(mA)) &&
       elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, size<2>(cB) - 1), shape(mB))) {
     main_loop([&](int k_tile) {
-      copy(Single{}, tAgA(_,_,k_tile), tAsA);
-      copy(Single{}, tBgB(_,_,k_tile), tBsB);
+      copy_all(Single{}, tAgA(_,_,k_tile), tAsA);
+      copy_all(Single{}, tBgB(_,_,k_tile), tBsB);
     });
   } else {
     main_loop([&](int k_tile) {

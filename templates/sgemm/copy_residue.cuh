@@ -4,6 +4,7 @@ CUTE_DEVICE
 void
 copy_residue(Copy const& tiled_copy, bool is_vector, int inside, Src const& src, Dst&& dst)
 {
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
   if (is_vector && inside >= size(dst)) {
     copy(tiled_copy, src, dst);
   } else {

@@ -22,14 +22,14 @@
 {% if !c.reads().is_empty() %}    CUTE_UNROLL
     for (int n = 0; n < size<1,1>(tDrC); ++n) {
 {% for o in c.reads() %}{% if !o.vector.is_empty() %}      if ({% if !o.guard.is_empty() %}[[ o.guard ]] && {% endif %}whole(n)) {
-        copy(Copy_Atom<UniversalCopy<[[ o.vector ]]>, Element[[ o.is.name ]]>{}, tDg[[ o.is.name ]](at(n)), tDr[[ o.read_name() ]](_, n));
+        copy_all(Copy_Atom<UniversalCopy<[[ o.vector ]]>, Element[[ o.is.name ]]>{}, tDg[[ o.is.name ]](at(n)), tDr[[ o.read_name() ]](_, n));
       } else {% if !o.guard.is_empty() %}if ([[ o.guard ]]) {% endif %}{
-        copy_if(inside(n), tDg[[ o.is.name ]](at(n)), tDr[[ o.read_name() ]](_, n));
+        copy_all_if(inside(n), tDg[[ o.is.name ]](at(n)), tDr[[ o.read_name() ]](_, n));
       }
 {% else if !o.guard.is_empty() %}      if ([[ o.guard ]]) {
-        copy_if(inside(n), tDg[[ o.is.name ]](at(n)), tDr[[ o.read_name() ]](_, n));
+        copy_all_if(inside(n), tDg[[ o.is.name ]](at(n)), tDr[[ o.read_name() ]](_, n));
       }
-{% else %}      copy_if(inside(n), tDg[[ o.is.name ]](at(n)), tDr[[ o.read_name() ]](_, n));
+{% else %}      copy_all_if(inside(n), tDg[[ o.is.name ]](at(n)), tDr[[ o.read_name() ]](_, n));
 {% endif %}{% endfor %}    }
 {% endif %}    CUTE_UNROLL
     for (int n = 0; n < size<1,1>(tDrC); ++n) {
@@ -39,9 +39,9 @@
         tDrD(i) = {% if c.d.recipe.split_k > 1 %}tDrC(at(n))(i){% else %}op(tDrC(at(n))(i)[[ c.converted("tDr", "(i, n)") ]]){% endif %};
       }
       if (whole(n)) {
-        copy(Copy_Atom<UniversalCopy<uint[[ 32 * c.vec_n() ]]_t>, float>{}, tDrD, tDg{% if c.d.recipe.split_k > 1 %}W{% else %}D{% endif %}(at(n)));
+        copy_all(Copy_Atom<UniversalCopy<uint[[ 32 * c.vec_n() ]]_t>, float>{}, tDrD, tDg{% if c.d.recipe.split_k > 1 %}W{% else %}D{% endif %}(at(n)));
       } else {
-        copy_if(inside(n), tDrD, tDg{% if c.d.recipe.split_k > 1 %}W{% else %}D{% endif %}(at(n)));
+        copy_all_if(inside(n), tDrD, tDg{% if c.d.recipe.split_k > 1 %}W{% else %}D{% endif %}(at(n)));
       }
     }
   }

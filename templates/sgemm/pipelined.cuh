@@ -10,6 +10,7 @@ static_assert(alignof(SharedStorage) == [[ c.alignment() ]], "as it is declared"
 {% endfor %}static_assert(size<2>(SmemA{}) >= 2 && size<2>(SmemA{}) == size<2>(SmemB{}), "one stage is written while another is read");
 static_assert(size<1>(TileA{}) % 2 == 0, "columns are in two sets of registers by turns, from tile to tile");
 
+{% include "copy_all_if.cuh" %}
 {% include "sgemm/copy_residue.cuh" %}
 CUTE_DEVICE
 void
@@ -78,8 +79,8 @@ kernel([[ c.plan.name() ]]_params const& params)
     int write = size<2>(SmemA{}) - 1;
     cp_async_wait<size<2>(SmemA{}) - 2>();
     __syncthreads();  // all threads' copies of the first tiles have arrived
-    copy(LoadB{}, tCsB(_,_,0,read), tCrB(_,_,0));
-    copy(LoadA{}, tCsA(_,_,0,read), tCrA(_,_,0));
+    copy_all(LoadB{}, tCsB(_,_,0,read), tCrB(_,_,0));
+    copy_all(LoadA{}, tCsA(_,_,0,read), tCrA(_,_,0));
 
     CUTE_NO_UNROLL
     for (int k_tile = k_tile_begin; k_tile < k_tile_end; ++k_tile) {
@@ -93,9 +94,9 @@ kernel([[ c.plan.name() ]]_params const& params)
           __syncthreads();  // all copies of the next tiles have arrived, and all threads have read this one
           read = k_tile + 1 < k_tile_end ? next(read) : read;  // after the last tile there is nothing to read
         }
-        copy(LoadB{}, tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
+        copy_all(LoadB{}, tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
         load(k_tile + size<2>(SmemA{}) - 1, k, write);
-        copy(LoadA{}, tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
+        copy_all(LoadA{}, tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
 {% if c.d.recipe.warp_sync %}        __syncwarp();  // keeps the compiler from moving these loads to their use
 {% endif %}        gemm(mma, tCrA(_,_,k % 2), tCrB(_,_,k % 2), tCrC);
       }
@@ -119,7 +120,7 @@ kernel([[ c.plan.name() ]]_params const& params)
     if (params.m % size<0>(TileD{}) == 0 && params.n % size<1>(TileD{}) == 0 && (residue_k == 0 || k_tile_end > 1){% for f in c.factors %}{% if f.vec > 1 %} && [[ f.is_vector() ]]{% endif %}{% endfor %}) {
       main_loop([&](int k_tile, int k, int stage) {
         int const k_tile_in = cute::min(k_tile, k_tile_end - 1);
-{% for f in c.factors %}{% let x = f.tile.name %}        spread(size<1>(t[[ x ]]s[[ x ]]), k, [&](int i) { copy(copy_[[ f.param ]], t[[ x ]]g[[ x ]](_,i,k_tile_in), t[[ x ]]s[[ x ]](_,i,stage)); });
+{% for f in c.factors %}{% let x = f.tile.name %}        spread(size<1>(t[[ x ]]s[[ x ]]), k, [&](int i) { copy_all(copy_[[ f.param ]], t[[ x ]]g[[ x ]](_,i,k_tile_in), t[[ x ]]s[[ x ]](_,i,stage)); });
 {% endfor %}      });
     } else {
       main_loop([&](int k_tile, int k, int stage) {

@@ -7,8 +7,8 @@
     CUTE_UNROLL
     for (int i = 0; i < size<1>(tCrW); ++i) {
       Tensor vector = make_fragment_like(tCrW(_,i));  // (VEC)
-      copy(tCrW(_,i), vector);
-      copy(Copy_Atom<UniversalCopy<uint[[ 32 * c.vec_n() ]]_t>, float>{}, vector, tCgW(_,i));
+      copy_all(tCrW(_,i), vector);
+      copy_all(Copy_Atom<UniversalCopy<uint[[ 32 * c.vec_n() ]]_t>, float>{}, vector, tCgW(_,i));
     }
     return;
   }

@@ -1,4 +1,5 @@
 {% include "sgemm/head.cuh" %}
+{% include "copy_all_if.cuh" %}
 {% include "sgemm/copy_inside.cuh" %}
 {% include "sgemm/mma.cuh" %}
 {% for f in c.factors %}using Store[[ f.tile.name ]] = AutoVectorizingCopyWithAssumedAlignment<[[ f.store_bits ]]>;  // registers to s[[ f.tile.name ]]
@@ -47,8 +48,8 @@ kernel([[ c.plan.name() ]]_params const& params)
     }
     for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
       __syncthreads();  // the tiles were read before they are overwritten
-      copy(StoreA{}, tArA, tAsA);
-      copy(StoreB{}, tBrB, tBsB);
+      copy_all(StoreA{}, tArA, tAsA);
+      copy_all(StoreB{}, tBrB, tBsB);
       __syncthreads();  // the tiles are whole before they are read
       if (k_tile + 1 < size<2>(gA)) {
         load(k_tile + 1);
@@ -56,8 +57,8 @@ kernel([[ c.plan.name() ]]_params const& params)
 
       CUTE_UNROLL
       for (int k = 0; k < size<2>(tCsA); ++k) {
-        copy(LoadA{}, tCsA(_,_,k), tCrA(_,_,k));
-        copy(LoadB{}, tCsB(_,_,k), tCrB(_,_,k));
+        copy_all(LoadA{}, tCsA(_,_,k), tCrA(_,_,k));
+        copy_all(LoadB{}, tCsB(_,_,k), tCrB(_,_,k));
         gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
       }
     }
@@ -65,18 +66,18 @@ kernel([[ c.plan.name() ]]_params const& params)
 
 {% include "sgemm/whole.cuh" %}  if (whole_A(size<2>(gA) - 1) && whole_B(size<2>(gA) - 1)) {
     main_loop([&](int k_tile) {
-      copy(CopyA{}, tAgA(_,_,_,k_tile), tArA);
-      copy(CopyB{}, tBgB(_,_,_,k_tile), tBrB);
+      copy_all(CopyA{}, tAgA(_,_,_,k_tile), tArA);
+      copy_all(CopyB{}, tBgB(_,_,_,k_tile), tBrB);
     });
   } else {
     main_loop([&](int k_tile) {
       if (whole_A(k_tile)) {
-        copy(CopyA{}, tAgA(_,_,_,k_tile), tArA);
+        copy_all(CopyA{}, tAgA(_,_,_,k_tile), tArA);
       } else {
         copy_inside(tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tArA);
       }
       if (whole_B(k_tile)) {
-        copy(CopyB{}, tBgB(_,_,_,k_tile), tBrB);
+        copy_all(CopyB{}, tBgB(_,_,_,k_tile), tBrB);
       } else {
         copy_inside(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBrB);
       }

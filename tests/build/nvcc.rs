@@ -127,6 +127,28 @@ fn nvccs_own_words_and_the_line_reach_the_error() {
     assert!(error.text.contains(&format!("add.cuh({})", at.line)), "{error}");
 }
 
+/// A fragment of half the elements that are copied into it: CuTe says nothing of the copy by predicates.
+#[test]
+fn a_copy_into_half_of_its_elements_is_refused() {
+    let targets = Targets::new([Arch::Sm80]).unwrap();
+    let settings = Settings::parse_lines("expr=a * 2 - b\nin=f16:(?,1), f16:(?,1)");
+    let unit = render(&ElementwiseApply::from_settings(&settings).unwrap().plan_as("half", &targets).unwrap());
+    let (from, to) =
+        ("make_tensor<ElementA>(size<0>(Fragment{}))", "make_tensor<ElementA>(size<0>(Fragment{}) / _2{})");
+    let mut files = unit.files().to_vec();
+    let header = files.iter_mut().find(|file| file.name == "half.cuh").unwrap();
+    assert_eq!(header.text.matches(from).count(), 1);
+    header.text = header.text.replace(from, to);
+    let compiler = Compiler::new(&Finder::from_env(), &mut ()).unwrap();
+    let tools = compiler.toolchain();
+    let (include, cxx) = (tools.cutlass.include.to_string_lossy(), tools.cxx.path.to_string_lossy());
+    let flags = ["-std=c++17", "-arch=compute_80", "--expt-relaxed-constexpr", "-isystem", &*include, "-ccbin", &*cxx];
+    let flags = [&flags[..], &["--ptx", "-o", "half.ptx", "half.cu"]].concat();
+    let refused = made::once(&compiler, &flags, &files, "half.ptx").unwrap_err();
+    let words = "static assertion failed with \"a copy has as many elements on both sides\"";
+    assert!(refused.contains(words) && refused.contains("copy_all_if"), "{refused}");
+}
+
 /// Everything that a flag could change: a product beside a sum, a quotient, a root, and a product that ends a library function.
 fn rounded() -> Unit {
     let settings = Settings::parse_lines(

@@ -52,6 +52,33 @@ static_assert(size<0>(Tiler{}) == 1 && size<1>(Tiler{}) == size<0>(Fragment{}), 
 static_assert(size<0>(CtaVectors{}) == 256 && cosize(CtaVectors{}) == size(CtaVectors{}), "each vector of the CTA once");
 static_assert(size<1>(CtaVectors{}) == size<1>(Fragment{}), "UNROLL");
 
+// Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
+template <class CopyAtom, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(CopyAtom const& atom, Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(atom, src, dst);
+}
+
+template <class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(src, dst);
+}
+
+template <class Pred, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all_if(Pred const& pred, Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy_if(pred, src, dst);
+}
 CUTE_DEVICE
 void
 kernel(elementwise_add_f16_params const& params)
@@ -128,13 +155,13 @@ kernel(elementwise_add_f16_params const& params)
       Tensor rC = make_tensor<ElementC>(Fragment{});  // (VEC,UNROLL)
       CUTE_UNROLL
       for (int u = 0; u < size<1>(Fragment{}); ++u) {
-        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, vector(gA, step + u), rA(_,u));
-        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, vector(gB, step + u), rB(_,u));
+        copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, vector(gA, step + u), rA(_,u));
+        copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, vector(gB, step + u), rB(_,u));
       }
       apply(rA, rB, rC);
       CUTE_UNROLL
       for (int u = 0; u < size<1>(Fragment{}); ++u) {
-        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementC>{}, rC(_,u), vector(gC, step + u));
+        copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementC>{}, rC(_,u), vector(gC, step + u));
       }
     }
     return;
@@ -156,17 +183,17 @@ kernel(elementwise_add_f16_params const& params)
     clear(rA);
     clear(rB);
     if (whole) {
-      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, vector(gA, v), rA);
-      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, vector(gB, v), rB);
+      copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, vector(gA, v), rA);
+      copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, vector(gB, v), rB);
     } else {
-      copy_if(tYpY, vector(gA, v), rA);
-      copy_if(tYpY, vector(gB, v), rB);
+      copy_all_if(tYpY, vector(gA, v), rA);
+      copy_all_if(tYpY, vector(gB, v), rB);
     }
     apply(rA, rB, rC);
     if (whole) {
-      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementC>{}, rC, vector(gC, v));
+      copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementC>{}, rC, vector(gC, v));
     } else {
-      copy_if(tYpY, rC, vector(gC, v));
+      copy_all_if(tYpY, rC, vector(gC, v));
     }
   }
 }

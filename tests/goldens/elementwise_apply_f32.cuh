@@ -61,6 +61,33 @@ static_assert(size(SmemA{}) == size(TilerMN{}) && cosize_v<SmemA> == size(TilerM
 static_assert(size<0>(TilerMN{}) * sizeof(ElementA) % sizeof(uint128_t) == 0, "its columns begin at multiples of a vector");
 static_assert(cosize_v<SmemA> * sizeof(ElementA) == 16384, "bytes of shared memory");
 
+// Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
+template <class CopyAtom, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(CopyAtom const& atom, Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(atom, src, dst);
+}
+
+template <class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(src, dst);
+}
+
+template <class Pred, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all_if(Pred const& pred, Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy_if(pred, src, dst);
+}
 CUTE_DEVICE
 void
 kernel(elementwise_apply_f32_params const& params)
@@ -119,9 +146,9 @@ kernel(elementwise_apply_f32_params const& params)
     for (int v = 0; v < size<1>(tAgA); ++v) {
       Tensor pT = inside(tAcA(_,v));  // (VEC)
       if (params.aligned_in && pT(size(pT) - 1)) {
-        copy(tiled_copy, tAgA(_,v), tAsA(_,v));
+        copy_all(tiled_copy, tAgA(_,v), tAsA(_,v));
       } else {
-        copy_if(pT, tAgA(_,v), tAsA(_,v));
+        copy_all_if(pT, tAgA(_,v), tAsA(_,v));
       }
     }
   }
@@ -147,12 +174,12 @@ kernel(elementwise_apply_f32_params const& params)
     Tensor rB = make_tensor<ElementB>(shape(coalesce(ValOut{})));  // (VEC)
     Tensor rY = make_tensor<ElementY>(shape(coalesce(ValOut{})));  // (VEC)
     clear(rA);
-    copy_if(tYpY, tAsA(_,v), rA);
+    copy_all_if(tYpY, tAsA(_,v), rA);
     clear(rB);
     if (whole) {
-      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, tBgB(_,v), rB);
+      copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, tBgB(_,v), rB);
     } else {
-      copy_if(tYpY, tBgB(_,v), rB);
+      copy_all_if(tYpY, tBgB(_,v), rB);
     }
     CUTE_UNROLL
     for (int i = 0; i < size(tYpY); ++i) {
@@ -160,9 +187,9 @@ kernel(elementwise_apply_f32_params const& params)
       rY(i) = y;
     }
     if (whole) {
-      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{}, rY, tYgY(_,v));
+      copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{}, rY, tYgY(_,v));
     } else {
-      copy_if(tYpY, rY, tYgY(_,v));
+      copy_all_if(tYpY, rY, tYgY(_,v));
     }
   }
 }

@@ -284,6 +284,25 @@ union SharedStorage {
 };
 static_assert(sizeof(SharedStorage) == 18432, "bytes of dynamic shared memory");
 
+// Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
+template <class CopyAtom, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(CopyAtom const& atom, Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(atom, src, dst);
+}
+
+template <class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(src, dst);
+}
+
 // Copies vectors of 16 bytes to shared memory asynchronously. Vectors outside of the matrix become zeros. A vector never crosses the
 // end of a row: rows are multiples of a vector, or packed and padded with zeros.
 template <class TiledCopy, class Src, class Crd, class Bounds, class Dst>
@@ -295,7 +314,7 @@ copy_inside(TiledCopy const& tiled_copy, Src const& src, Crd const& crd, Bounds 
   for (int k = 0; k < size<2>(dst); ++k) {
     CUTE_UNROLL
     for (int x = 0; x < size<1>(dst); ++x) {
-      copy(tiled_copy.with(elem_less(crd(_0{},x,k), bounds)), src(_,x,k), dst(_,x,k));
+      copy_all(tiled_copy.with(elem_less(crd(_0{},x,k), bounds)), src(_,x,k), dst(_,x,k));
     }
   }
 }
@@ -323,7 +342,7 @@ store_part(SD const& sD, MD const& mD, Crd const& crd_D, int part)
     CUTE_UNROLL
     for (int m = 0; m < size<1>(tDsD); ++m) {
       if (aligned && elem_less(tDcD(size<0>(tDcD) - 1,m,n), shape(mD))) {
-        copy(CopyD{}, tDsD(_,m,n), tDgD(_,m,n));
+        copy_all(CopyD{}, tDsD(_,m,n), tDgD(_,m,n));
       } else {
         CUTE_UNROLL
         for (int i = 0; i < size<0>(tDsD); ++i) {
@@ -467,10 +486,10 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
   auto const load = [&](int k_tile, int stage) {
     if (k_tile < end_inside) {
       if (copies_a) {
-        copy(copy_a.with(true), tAgA, tAsA(_,_,_,stage));
+        copy_all(copy_a.with(true), tAgA, tAsA(_,_,_,stage));
       }
       if (copies_b) {
-        copy(copy_b.with(true), tBgB, tBsB(_,_,_,stage));
+        copy_all(copy_b.with(true), tBgB, tBsB(_,_,_,stage));
       }
     } else if (k_tile < end) {
       // Most k-tiles are inside, so coordinates are recomputed here instead of held in registers.
@@ -498,8 +517,8 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
   int smem_pipe_write = stages - 1;
   constexpr int k_blocks = size<2>(tCrA);
   auto const fetch = [&](int k) {
-    copy(ldsm_a, tXsA(_,_,k,smem_pipe_read), tXrA(_,_,k));
-    copy(ldsm_b, tXsB(_,_,k,smem_pipe_read), tXrB(_,_,k));
+    copy_all(ldsm_a, tXsA(_,_,k,smem_pipe_read), tXrA(_,_,k));
+    copy_all(ldsm_b, tXsB(_,_,k,smem_pipe_read), tXrB(_,_,k));
   };
   auto const multiply = [&](int k) {
     gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
@@ -569,8 +588,8 @@ store_tile(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const
         }
         CUTE_UNROLL
         for (int m = 0; m < size<1>(tRsD); ++m) {
-          copy(StageD{}, tCrE(make_coord(_,m)), tRsD(_,m,n,1));
-          copy(StageD{}, tCrD(make_coord(_,m)), tRsD(_,m,n,0));
+          copy_all(StageD{}, tCrE(make_coord(_,m)), tRsD(_,m,n,1));
+          copy_all(StageD{}, tCrD(make_coord(_,m)), tRsD(_,m,n,0));
         }
       }
     }
@@ -601,7 +620,7 @@ give_sums(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const&
   int const rank = tiles.rank_m + size<0>(Cluster{}) * tiles.rank_n;
   Tensor gW = all_sums(params)(_,_,rank,tiles.part());                                         // (BM,BN)
   Tensor tCgW = Mma{}.get_slice(threadIdx.x % size(Mma{})).partition_C(gW);                    // (MMA,MMA_M,MMA_N)
-  copy(GiveSums{}, tCrC, tCgW);
+  copy_all(GiveSums{}, tCrC, tCgW);
 }
 
 // Fixup of the shared tiles: D = op(all partial sums added in the order of K, C, ..). One CTA computes one piece of a tile.
@@ -637,7 +656,7 @@ reduce(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& pa
       int const part = k_part + j;
       int const of_rests = part - params.k_parts;
       if (part < k_parts) {
-        copy(tWgW(_,_,_,(of_rests < 0 ? part * all : params.k_parts * all + first + of_rests) + shared), tWrP(_,_,_,j));
+        copy_all(tWgW(_,_,_,(of_rests < 0 ? part * all : params.k_parts * all + first + of_rests) + shared), tWrP(_,_,_,j));
       }
     }
     CUTE_UNROLL

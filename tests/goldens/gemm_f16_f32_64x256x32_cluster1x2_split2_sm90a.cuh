@@ -279,6 +279,25 @@ static_assert(size(Mma{}) / 32 * (splits - 1) == 4, "arrivals at a barrier of pa
 static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 20480, "bytes of a stage");
 static_assert(sizeof(SharedStorage) == 181248, "bytes of dynamic shared memory");
 
+// Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
+template <class CopyAtom, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(CopyAtom const& atom, Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(atom, src, dst);
+}
+
+template <class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(src, dst);
+}
+
 // Rows of an operand's TMA box. Where the operand has fewer rows, its box is cut: TMA is slower for rows outside of the tensor.
 using BoxA = Int<size<0>(TileA{}) / size<1>(Cluster{})>;
 using BoxB = Int<size<0>(TileB{}) / size<0>(Cluster{})>;
@@ -357,8 +376,8 @@ produce(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
       auto& full = barriers.full[pipe.stage];
       full.arrive_and_expect_tx(params.bytes_a + params.bytes_b);
       auto& mbarrier = reinterpret_cast<uint64_t&>(full);
-      copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile), tAsA(_,pipe.stage));
-      copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile), tBsB(_,pipe.stage));
+      copy_all(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile), tAsA(_,pipe.stage));
+      copy_all(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile), tBsB(_,pipe.stage));
       pipe.advance();
     }
   }
@@ -807,8 +826,8 @@ consume(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D, auto const& of_E) {
         Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)
-        copy(StageD{}, of_D, tRsD(_,i,outputs * store.buffer));
-        copy(StageD{}, of_E, tRsD(_,i,outputs * store.buffer + 1));
+        copy_all(StageD{}, of_D, tRsD(_,i,outputs * store.buffer));
+        copy_all(StageD{}, of_E, tRsD(_,i,outputs * store.buffer + 1));
       },
       [&](int part) { store.commit(crd_D, part); });
   }

@@ -263,6 +263,25 @@ static_assert(size(Mma{}) / 32 * sharers == 16, "arrivals at an empty barrier");
 static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 32768, "bytes of a stage");
 static_assert(sizeof(SharedStorage) == 164864, "bytes of dynamic shared memory");
 
+// Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
+template <class CopyAtom, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(CopyAtom const& atom, Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(atom, src, dst);
+}
+
+template <class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(src, dst);
+}
+
 // A resident operand. Where the number of k-tiles divides the number of stages, each stage always holds the same k-tile.
 // It is loaded again only when another tile of the operand is needed.
 struct Staying {
@@ -326,11 +345,11 @@ produce(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
       full.arrive_and_expect_tx((of_a.lacks > 0 ? bytes_a : 0) + (of_b.lacks > 0 ? bytes_b : 0));
       auto& mbarrier = reinterpret_cast<uint64_t&>(full);
       if (of_a.lacks > 0) {
-        copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile,l * params.each_a), tAsA(_,pipe.stage));
+        copy_all(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile,l * params.each_a), tAsA(_,pipe.stage));
         of_a.lacks -= params.stays;
       }
       if (of_b.lacks > 0) {
-        copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile,l * params.each_b), tBsB(_,pipe.stage));
+        copy_all(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile,l * params.each_b), tBsB(_,pipe.stage));
         of_b.lacks -= params.stays;
       }
       pipe.advance();
@@ -861,7 +880,7 @@ consume(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
     Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
     round_tile<TmaStore>(params, crd_D, tCrC, tRrW,
       [&](int part) { store.acquire(part); },
-      [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
+      [&](int, int i, auto const& of_D) { copy_all(StageD{}, of_D, tRsD(_,i,store.buffer)); },
       [&](int part) { store.commit(crd_D, part); });
   }
   if constexpr (TmaStore) {

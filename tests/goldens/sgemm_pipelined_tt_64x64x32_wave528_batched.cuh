@@ -84,12 +84,40 @@ static_assert(CopyB::TiledLayout_TV{}(0, 4 - 1) == 4 - 1, "vectors of B lie alon
 static_assert(size<2>(SmemA{}) >= 2 && size<2>(SmemA{}) == size<2>(SmemB{}), "one stage is written while another is read");
 static_assert(size<1>(TileA{}) % 2 == 0, "columns are in two sets of registers by turns, from tile to tile");
 
+// Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
+template <class CopyAtom, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(CopyAtom const& atom, Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(atom, src, dst);
+}
+
+template <class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(src, dst);
+}
+
+template <class Pred, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all_if(Pred const& pred, Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy_if(pred, src, dst);
+}
 // Copies the first `inside` elements of a vector, and zeros for the others, which lie outside of the matrix.
 template <class Copy, class Src, class Dst>
 CUTE_DEVICE
 void
 copy_residue(Copy const& tiled_copy, bool is_vector, int inside, Src const& src, Dst&& dst)
 {
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
   if (is_vector && inside >= size(dst)) {
     copy(tiled_copy, src, dst);
   } else {
@@ -191,8 +219,8 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
     int write = size<2>(SmemA{}) - 1;
     cp_async_wait<size<2>(SmemA{}) - 2>();
     __syncthreads();  // all threads' copies of the first tiles have arrived
-    copy(LoadB{}, tCsB(_,_,0,read), tCrB(_,_,0));
-    copy(LoadA{}, tCsA(_,_,0,read), tCrA(_,_,0));
+    copy_all(LoadB{}, tCsB(_,_,0,read), tCrB(_,_,0));
+    copy_all(LoadA{}, tCsA(_,_,0,read), tCrA(_,_,0));
 
     CUTE_NO_UNROLL
     for (int k_tile = k_tile_begin; k_tile < k_tile_end; ++k_tile) {
@@ -206,9 +234,9 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
           __syncthreads();  // all copies of the next tiles have arrived, and all threads have read this one
           read = k_tile + 1 < k_tile_end ? next(read) : read;  // after the last tile there is nothing to read
         }
-        copy(LoadB{}, tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
+        copy_all(LoadB{}, tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
         load(k_tile + size<2>(SmemA{}) - 1, k, write);
-        copy(LoadA{}, tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
+        copy_all(LoadA{}, tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
         gemm(mma, tCrA(_,_,k % 2), tCrB(_,_,k % 2), tCrC);
       }
     }
@@ -256,8 +284,8 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
     if (params.m % size<0>(TileD{}) == 0 && params.n % size<1>(TileD{}) == 0 && (residue_k == 0 || k_tile_end > 1) && params.aligned_b) {
       main_loop([&](int k_tile, int k, int stage) {
         int const k_tile_in = cute::min(k_tile, k_tile_end - 1);
-        spread(size<1>(tAsA), k, [&](int i) { copy(copy_a, tAgA(_,i,k_tile_in), tAsA(_,i,stage)); });
-        spread(size<1>(tBsB), k, [&](int i) { copy(copy_b, tBgB(_,i,k_tile_in), tBsB(_,i,stage)); });
+        spread(size<1>(tAsA), k, [&](int i) { copy_all(copy_a, tAgA(_,i,k_tile_in), tAsA(_,i,stage)); });
+        spread(size<1>(tBsB), k, [&](int i) { copy_all(copy_b, tBgB(_,i,k_tile_in), tBsB(_,i,stage)); });
       });
     } else {
       main_loop([&](int k_tile, int k, int stage) {
@@ -281,8 +309,8 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
     CUTE_UNROLL
     for (int i = 0; i < size<1>(tCrW); ++i) {
       Tensor vector = make_fragment_like(tCrW(_,i));  // (VEC)
-      copy(tCrW(_,i), vector);
-      copy(Copy_Atom<UniversalCopy<uint128_t>, float>{}, vector, tCgW(_,i));
+      copy_all(tCrW(_,i), vector);
+      copy_all(Copy_Atom<UniversalCopy<uint128_t>, float>{}, vector, tCgW(_,i));
     }
     return;
   }
@@ -312,9 +340,9 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
     CUTE_UNROLL
     for (int n = 0; n < size<1,1>(tDrC); ++n) {
       if (params.beta != 0.0f && whole(n)) {
-        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementC>{}, tDgC(at(n)), tDrX(_, n));
+        copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementC>{}, tDgC(at(n)), tDrX(_, n));
       } else if (params.beta != 0.0f) {
-        copy_if(inside(n), tDgC(at(n)), tDrX(_, n));
+        copy_all_if(inside(n), tDgC(at(n)), tDrX(_, n));
       }
     }
     CUTE_UNROLL
@@ -325,9 +353,9 @@ kernel(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
         tDrD(i) = op(tDrC(at(n))(i), tDrX(i, n));
       }
       if (whole(n)) {
-        copy(Copy_Atom<UniversalCopy<uint128_t>, float>{}, tDrD, tDgD(at(n)));
+        copy_all(Copy_Atom<UniversalCopy<uint128_t>, float>{}, tDrD, tDgD(at(n)));
       } else {
-        copy_if(inside(n), tDrD, tDgD(at(n)));
+        copy_all_if(inside(n), tDrD, tDgD(at(n)));
       }
     }
   }

@@ -34,12 +34,40 @@ struct Op {
   CUTE_DEVICE float operator()(float a, float b) const { return __fmul_rn(alpha, a) + __fmul_rn(beta, b); }
 };
 
+// Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
+template <class CopyAtom, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(CopyAtom const& atom, Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(atom, src, dst);
+}
+
+template <class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(src, dst);
+}
+
+template <class Pred, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all_if(Pred const& pred, Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy_if(pred, src, dst);
+}
 // Copies the elements whose coordinates lie inside `shape`; the others become zeros.
 template <class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void
 copy_inside(Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
 {
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
   CUTE_UNROLL
   for (int i = 0; i < size(dst); ++i) {
     dst(i) = elem_less(crd(i), shape) ? src(i) : 0.0f;
@@ -160,8 +188,8 @@ kernel(sgemm_vectorized_tt_params const& params)
     }
     for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
       __syncthreads();  // the tiles were read before they are overwritten
-      copy(StoreA{}, tArA, tAsA);
-      copy(StoreB{}, tBrB, tBsB);
+      copy_all(StoreA{}, tArA, tAsA);
+      copy_all(StoreB{}, tBrB, tBsB);
       __syncthreads();  // the tiles are whole before they are read
       if (k_tile + 1 < size<2>(gA)) {
         load(k_tile + 1);
@@ -169,8 +197,8 @@ kernel(sgemm_vectorized_tt_params const& params)
 
       CUTE_UNROLL
       for (int k = 0; k < size<2>(tCsA); ++k) {
-        copy(LoadA{}, tCsA(_,_,k), tCrA(_,_,k));
-        copy(LoadB{}, tCsB(_,_,k), tCrB(_,_,k));
+        copy_all(LoadA{}, tCsA(_,_,k), tCrA(_,_,k));
+        copy_all(LoadB{}, tCsB(_,_,k), tCrB(_,_,k));
         gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
       }
     }
@@ -185,18 +213,18 @@ kernel(sgemm_vectorized_tt_params const& params)
   };
   if (whole_A(size<2>(gA) - 1) && whole_B(size<2>(gA) - 1)) {
     main_loop([&](int k_tile) {
-      copy(CopyA{}, tAgA(_,_,_,k_tile), tArA);
-      copy(CopyB{}, tBgB(_,_,_,k_tile), tBrB);
+      copy_all(CopyA{}, tAgA(_,_,_,k_tile), tArA);
+      copy_all(CopyB{}, tBgB(_,_,_,k_tile), tBrB);
     });
   } else {
     main_loop([&](int k_tile) {
       if (whole_A(k_tile)) {
-        copy(CopyA{}, tAgA(_,_,_,k_tile), tArA);
+        copy_all(CopyA{}, tAgA(_,_,_,k_tile), tArA);
       } else {
         copy_inside(tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tArA);
       }
       if (whole_B(k_tile)) {
-        copy(CopyB{}, tBgB(_,_,_,k_tile), tBrB);
+        copy_all(CopyB{}, tBgB(_,_,_,k_tile), tBrB);
       } else {
         copy_inside(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBrB);
       }
@@ -228,9 +256,9 @@ kernel(sgemm_vectorized_tt_params const& params)
     CUTE_UNROLL
     for (int n = 0; n < size<1,1>(tDrC); ++n) {
       if (params.beta != 0.0f && whole(n)) {
-        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementC>{}, tDgC(at(n)), tDrX(_, n));
+        copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementC>{}, tDgC(at(n)), tDrX(_, n));
       } else if (params.beta != 0.0f) {
-        copy_if(inside(n), tDgC(at(n)), tDrX(_, n));
+        copy_all_if(inside(n), tDgC(at(n)), tDrX(_, n));
       }
     }
     CUTE_UNROLL
@@ -241,9 +269,9 @@ kernel(sgemm_vectorized_tt_params const& params)
         tDrD(i) = op(tDrC(at(n))(i), tDrX(i, n));
       }
       if (whole(n)) {
-        copy(Copy_Atom<UniversalCopy<uint128_t>, float>{}, tDrD, tDgD(at(n)));
+        copy_all(Copy_Atom<UniversalCopy<uint128_t>, float>{}, tDrD, tDgD(at(n)));
       } else {
-        copy_if(inside(n), tDrD, tDgD(at(n)));
+        copy_all_if(inside(n), tDrD, tDgD(at(n)));
       }
     }
   }

@@ -1,5 +1,5 @@
 //! Contract: the emitted files of every kernel in the catalogue are those of before, byte for byte, in every process. The texts are
-//! compiled by the `build` and `host` suites, so a golden is never only a picture.
+//! compiled by the `build` and `recipes` suites, so a golden is never only a picture.
 //!
 //! `tests/goldens` has some of the files whole; of the others it has the sha256, in a table with the facts that a reader checks. A run
 //! that passes keeps all files in `target/tmp/goldens/kept`, and one that fails prints the diff against them.
@@ -51,6 +51,8 @@ fn no_two_kernels_of_the_catalogue_have_one_name() {
 #[test]
 fn every_template_belongs_to_a_family_or_to_all() {
     let shared = BTreeSet::from([
+        "copy_all.cuh",
+        "copy_all_if.cuh",
         "entry.cu",
         "params.h",
         "dispatch.rs",
@@ -67,6 +69,39 @@ fn every_template_belongs_to_a_family_or_to_all() {
         let family = FAMILIES.iter().any(|f| file == format!("{}.cuh", f.name) || file == f.name);
         assert!(family || shared.contains(file.as_str()), "templates/{file} has no recipe");
     }
+}
+
+/// Copies of a text that CuTe would make of sizes that differ.
+fn unchecked(text: &str) -> Vec<&str> {
+    let is_name = |c: char| c.is_alphanumeric() || "_:.".contains(c);
+    let bare = |line: &str, call: &str| line.match_indices(call).any(|(at, _)| !line[..at].ends_with(is_name));
+    text.lines().filter(|line| bare(line, "copy(") || bare(line, "copy_if(")).collect()
+}
+
+/// CuTe copies 32 elements into 16 without an error: a text copies by `copy_all`, which compares, or compares itself.
+#[test]
+fn every_copy_of_a_text_compares_both_sides() {
+    assert_eq!(
+        unchecked("  copy(a, b);\n  copy_all(a, b);\n  x::copy(a, b);\n  { copy_if(p, a, b); }"),
+        ["  copy(a, b);", "  { copy_if(p, a, b); }"]
+    );
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
+    let mut folders = vec![folder];
+    let mut copies = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("templates") {
+            let path = entry.expect("entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("UTF-8");
+            copies += text.matches("copy_all").count();
+            let compares = text.contains("CUTE_STATIC_ASSERT_V(size(src) == size(dst), ");
+            assert!(compares || unchecked(&text).is_empty(), "{}: {:?}", path.display(), unchecked(&text));
+        }
+    }
+    assert!(copies > 40, "{copies}");
 }
 
 #[test]

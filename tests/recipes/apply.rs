@@ -113,8 +113,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "inputs are read up to the end of the last vector",
         settings: ROWS,
-        from: "copy_if(tYpY, vector(gA, v)",
-        to: "copy(vector(gA, v)",
+        from: "copy_all_if(tYpY, vector(gA, v)",
+        to: "copy_all(vector(gA, v)",
     },
     Defect {
         what: "a vector that begins before its row counts as whole",
