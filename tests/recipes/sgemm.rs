@@ -203,13 +203,13 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "tiles are read before they are whole",
         settings: TILED,
-        from: "      __syncthreads();  // the tiles are whole before they are read\n",
+        from: "      __syncthreads();  // all threads have written the tiles\n",
         to: "",
     },
     Defect {
         what: "tiles are overwritten before they were read",
         settings: TILED,
-        from: "      __syncthreads();  // the tiles were read before they are overwritten\n",
+        from: "      __syncthreads();  // all threads have read the tiles before the next ones overwrite them\n",
         to: "",
     },
     Defect {
@@ -227,7 +227,7 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "no barrier between the stages",
         settings: STAGED,
-        from: "          __syncthreads();  // the next tiles of all threads are there, and this one was read by all\n",
+        from: "          __syncthreads();  // all copies of the next tiles have arrived, and all threads have read this one\n",
         to: "",
     },
     Defect {
