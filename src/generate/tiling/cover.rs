@@ -4,7 +4,7 @@
 use core::fmt;
 
 use super::moves::Moves;
-use super::{Engine, Factor, Global, Guard, Place, Role, TileCopy, TileMma, Tiling};
+use super::{Engine, Factor, Global, Guard, Place, TileCopy, TileMma, Tiling};
 use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, make_layout};
 use crate::units::Bytes;
@@ -291,129 +291,9 @@ impl Tiling {
             }
         }
     }
-
-    /// A thread has what it multiplies, where A or B come from the accumulators of another MMA; scales come with the factors.
-    fn factor_flaws(&self, flaws: &mut Flaws) {
-        for mma in &self.mmas {
-            for (operand, factor) in mma.factors() {
-                match factor {
-                    Factor::Accumulators(name) => self.handed_on(mma, operand, name, flaws),
-                    // A tiling without pipelines is the epilogue of another one.
-                    Factor::Shared(name)
-                        if !self.pipelines.is_empty()
-                            && self.smem(name).is_none_or(|t| t.extents()[..2] != mma.tile_of(operand)) =>
-                    {
-                        let [rows, columns] = mma.tile_of(operand);
-                        let required = format!("a tensor of ({rows},{columns},STAGES)");
-                        flaws.push(Law::CoversOnce, format!("{}: s{name} for {operand}", mma.name), required, ONCE);
-                    }
-                    _ => {}
-                }
-            }
-            let Some(promotion) = &mma.promotion else { continue };
-            let of = |tensor: &&str| self.pipelines.iter().position(|pipeline| pipeline.tensors.contains(tensor));
-            let factors = mma.factors().into_iter().filter_map(|(_, factor)| match factor {
-                Factor::Shared(name) => Some(name),
-                _ => None,
-            });
-            let all: Vec<Option<usize>> = factors.chain(promotion.scales.iter().copied()).map(|t| of(&t)).collect();
-            if promotion.every == 0 || all.iter().any(|pipeline| pipeline.is_none() || *pipeline != all[0]) {
-                let found = format!("{}: every {} k-tiles, pipelines {all:?}", mma.name, promotion.every);
-                let required = "a k-tile or more, factors and scales of one pipeline";
-                flaws.push(Law::Pipeline, found, required, "a sum is scaled by the scales of its own k-tiles");
-            }
-        }
-    }
-
-    /// Whether each thread has accumulated the elements that it multiplies next.
-    fn handed_on(&self, mma: &TileMma, operand: Operand, from: &str, flaws: &mut Flaws) {
-        let tile = mma.tile_of(operand);
-        let Some(first) = self.mma(from).filter(|first| first.tile_of(Operand::C) == tile) else {
-            let found = format!("{}: {operand} from the accumulators of {from}", mma.name);
-            flaws.push(Law::CoversOnce, found, format!("an MMA that computes {tile:?}"), ONCE);
-            return;
-        };
-        let values = |of: &TileMma, operand| {
-            let own = of.tiled().and_then(|of| of.thread_values(operand, &tile_layout(tile)?));
-            own.and_then(|own| Moves::new(&own, 1))
-        };
-        let [has, takes] = [(first, Operand::C), (mma, operand)].map(|(of, operand)| values(of, operand));
-        let (Some(has), Some(takes)) = (flaws.take(first.name, has), flaws.take(mma.name, takes)) else { return };
-        if let Some(thread) = others_in(&takes, &has) {
-            let found = format!("{}: thread {thread} multiplies others than it has accumulated", mma.name);
-            flaws.push(Law::CoversOnce, found, format!("the accumulators of {from}, of the same thread"), ONCE);
-        }
-    }
-
-    fn role_flaws(&self, flaws: &mut Flaws) {
-        for mma in &self.mmas {
-            let threads = mma.tiled().map_or(0, |mma| mma.threads());
-            let (consumers, teams) = (i64::from(self.threads_of(super::Task::Consume)), i64::from(self.teams()));
-            if threads * teams != consumers {
-                let by_turns = if teams > 1 { format!(" tiles in {teams} teams") } else { String::new() };
-                flaws.push(
-                    Law::Roles,
-                    format!("{consumers} threads that compute{by_turns}"),
-                    format!("{}: those of the MMA{}", threads * teams, if teams > 1 { " in each team" } else { "" }),
-                    "an MMA is computed by all of its threads, and by no others",
-                );
-            }
-        }
-        for copy in &self.copies {
-            let (Place::Global(_), Place::Shared(tensor)) = (copy.from, copy.to) else { continue };
-            // Threads copy for their own CTA.
-            let Engine::Tma { sharers: shares, .. } = copy.engine else { continue };
-            // A's rows are the same for all CTAs along N, B's for all along M.
-            let reads =
-                |operand| self.mmas.iter().any(|mma| mma.factors().contains(&(operand, Factor::Shared(tensor))));
-            let peers = match (reads(Operand::A), reads(Operand::B)) {
-                (true, false) => self.cluster[1],
-                (false, true) => self.cluster[0],
-                _ => 1,
-            };
-            if shares != peers {
-                let found = format!("{}: a box from each of {shares} CTAs, cluster of {:?}", copy.what, self.cluster);
-                let required = format!("{peers} CTAs");
-                flaws.push(
-                    Law::Roles,
-                    found,
-                    required,
-                    "CTAs of a cluster in one row of D share A, those in one column B",
-                );
-            }
-        }
-        self.register_flaws(flaws);
-        let own = self.roles.iter().filter(|role| role.task == super::Task::Consume).find_map(|role| role.registers);
-        let accumulators = self.accumulators();
-        if let Some(own) = own.filter(|own| u64::from(*own) < accumulators) {
-            let found = format!("{accumulators} accumulators of a thread that has {own} registers");
-            flaws.push(Law::Registers, found, "a register for each", "the compiler would spill them in the k loop");
-        }
-    }
-
-    /// Registers that warpgroups share out are those that the CTA was launched with, or `setmaxnreg` waits for ever.
-    fn register_flaws(&self, flaws: &mut Flaws) {
-        let asked: u32 = self.roles.iter().filter_map(|role| role.registers.map(|r| r * role.threads)).sum();
-        if asked == 0 {
-            return;
-        }
-        let given = self.launched_registers() * self.threads();
-        let whole = |role: &Role| {
-            role.threads.is_multiple_of(128) && role.registers.is_some_and(|r| r % 8 == 0 && (24..=256).contains(&r))
-        };
-        if asked > given || !self.roles.iter().all(whole) {
-            let each: Vec<String> = self.roles.iter().map(|r| format!("{} x {:?}", r.threads, r.registers)).collect();
-            flaws.push(
-                Law::Roles,
-                format!("registers of {}", each.join(", ")),
-                format!("whole warpgroups, multiples of 8 from 24 to 256, {given} together"),
-                "setmaxnreg waits until registers are free (PTX ISA, \"setmaxnreg\")",
-            );
-        }
-    }
 }
 
-const ONCE: &str = "each element is copied, or computed, exactly once";
+pub(super) const ONCE: &str = "each element is copied, or computed, exactly once";
 
 /// Elements from one row of a matrix to the next: more than any vector has.
 pub(super) const FAR: i64 = 1 << 20;
