@@ -211,7 +211,7 @@ struct Ready {
 }
 
 /// The memory after a launch: the bytes of each buffer, then of each variable.
-type Results = Vec<Vec<u8>>;
+type FinalBytes = Vec<Vec<u8>>;
 
 impl Ready {
     fn read(launch: &Checked<'_>, folder: &Path) -> Result<Ready, Error> {
@@ -232,8 +232,8 @@ impl Ready {
     }
 
     /// Runs it once.
-    fn once(&self, settings: &Checked<'_>, seed: u64, profile: bool) -> Result<(Report, Results), Error> {
-        let mut left: Results = self.held().map(Held::copy).collect();
+    fn once(&self, settings: &Checked<'_>, seed: u64, profile: bool) -> Result<(Report, FinalBytes), Error> {
+        let mut left: FinalBytes = self.held().map(Held::copy).collect();
         let mut launch = settings::tell(self.module.launch(&self.entry)?, settings).seed(seed).profile(profile);
         launch = self.memory.tell(self.params.tell(launch));
         let (buffers, variables) = left.split_at_mut(self.memory.held.len());
@@ -251,7 +251,7 @@ impl Ready {
     }
 
     /// Writes the outputs of a launch.
-    fn save(&self, left: &Results) -> Result<Vec<PathBuf>, Error> {
+    fn save(&self, left: &FinalBytes) -> Result<Vec<PathBuf>, Error> {
         let mut written = Vec::new();
         for (held, bytes) in self.held().zip(left) {
             let Some(out) = &held.out else { continue };

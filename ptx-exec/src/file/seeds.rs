@@ -1,7 +1,7 @@
 //! A launch with one seed, or with several.
 
 use super::check::Checked;
-use super::{AllowedBy, FileReport, Ready, Results, RunOptions};
+use super::{AllowedBy, FileReport, FinalBytes, Ready, RunOptions};
 use crate::Report;
 use crate::{Allow, Error};
 
@@ -50,8 +50,8 @@ pub(super) fn run(launch: &Checked<'_>, ready: Ready, options: &RunOptions) -> R
 /// The outputs that differ between two runs.
 fn differences(
     ready: &Ready,
-    (one, first, left): (u64, &Report, &Results),
-    (other, second, right): (u64, &Report, &Results),
+    (one, first, left): (u64, &Report, &FinalBytes),
+    (other, second, right): (u64, &Report, &FinalBytes),
     into: &mut Vec<String>,
 ) {
     for ((held, a), b) in ready.held().zip(left).zip(right).filter(|((held, ..), _)| held.out.is_some()) {

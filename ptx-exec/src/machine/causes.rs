@@ -113,7 +113,7 @@ fn user_line(code: &Code, pc: usize) -> Option<(u32, u32)> {
 
 /// A finding with its occurrences.
 #[derive(Debug)]
-struct Kept {
+struct Occurrences {
     finding: Finding,
     /// Its instructions, each with the instruction of the other access.
     places: BTreeSet<[u32; 2]>,
@@ -126,7 +126,7 @@ struct Kept {
 /// The findings of a block, or of a cluster.
 #[derive(Debug, Default)]
 pub(in super::super) struct Findings {
-    all: BTreeMap<Cause, Kept>,
+    all: BTreeMap<Cause, Occurrences>,
     /// Number of occurrences whose cause was not kept.
     dropped: u64,
     /// Number of occurrences.
@@ -193,7 +193,7 @@ impl Findings {
                 known
             }
             Entry::Vacant(_) if full => return self.dropped += 1,
-            Entry::Vacant(room) => room.insert(Kept {
+            Entry::Vacant(room) => room.insert(Occurrences {
                 finding: make(),
                 places: BTreeSet::new(),
                 origins: BTreeSet::new(),
@@ -232,7 +232,7 @@ impl Findings {
 
     /// Closes the counts: these blocks have ended.
     fn close(&mut self) {
-        for Kept { finding, threads, .. } in self.all.values_mut() {
+        for Occurrences { finding, threads, .. } in self.all.values_mut() {
             let blocks: BTreeSet<[u32; 3]> = threads.keys().map(|(block, _)| *block).collect();
             finding.threads += threads.values().map(|lanes| u64::from(lanes.count_ones())).sum::<u64>();
             finding.blocks += blocks.len() as u64;
@@ -261,7 +261,7 @@ impl Findings {
         self.one_direction(code);
         self.without_echoes(code);
         let line = |pc: u32| code.places.get(pc as usize).map_or(0, |(at, _)| at.line);
-        let finished = self.all.into_values().map(|Kept { mut finding, places, .. }| {
+        let finished = self.all.into_values().map(|Occurrences { mut finding, places, .. }| {
             let first = [finding.site.as_ref(), finding.other.as_ref().and_then(|o| o.site.as_ref())];
             let mut first = first.map(|site| site.map_or(0, |site| site.ptx_line));
             if first[1] > 0 {
@@ -301,7 +301,7 @@ impl Findings {
         let all: Vec<Cause> = self.all.keys().filter(|cause| cause.rule == Rule::WriteBeforeAsync).copied().collect();
         for cause in all {
             let Some(known) = self.all.get(&cause) else { continue };
-            let same = |(other, of): &(&Cause, &Kept)| match other.rule {
+            let same = |(other, of): &(&Cause, &Occurrences)| match other.rule {
                 Rule::ProxyFence => other.at == cause.at,
                 Rule::ProductWait | Rule::BulkWait => !of.places.is_disjoint(&known.places),
                 _ => false,
@@ -348,7 +348,7 @@ impl Findings {
             matches!(op, Some(Op::Bulk | Op::StAsync | Op::Mbarrier | Op::Map))
         };
         let in_vain = not_made.iter().any(is_told);
-        let follows = |cause: &Cause, known: &Kept| match cause.rule {
+        let follows = |cause: &Cause, known: &Occurrences| match cause.rule {
             Rule::PeerEnd | Rule::CopyEnd => known.places.iter().any(|[pc, _]| racing.contains(pc)),
             // A wait on an uninitialised `mbarrier` does not wait.
             Rule::CopyArrival | Rule::UseBeforeOverwrite => uninitialised,
@@ -362,7 +362,7 @@ impl Findings {
     }
 }
 
-impl Kept {
+impl Occurrences {
     /// Whether rules allow it at each of its places.
     fn is_allowed(&self, code: &Code, rules: &[Allow]) -> bool {
         let rules: Vec<&Allow> = rules.iter().filter(|rule| rule.allows_kind(&self.finding)).collect();
@@ -373,7 +373,7 @@ impl Kept {
         })
     }
 
-    fn join(&mut self, more: Kept) {
+    fn join(&mut self, more: Occurrences) {
         self.finding.count += more.finding.count;
         self.finding.threads += more.finding.threads;
         self.finding.blocks += more.finding.blocks;
