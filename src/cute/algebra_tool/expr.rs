@@ -25,7 +25,7 @@ const MOST_STEPS: usize = 256;
 const MOST_HELD: usize = 1 << 21;
 const LEAVES_OF_VALUE: usize = 30;
 
-/// What an evaluation did: each operation that was applied, in order, for `explain`.
+/// The record of an evaluation: each applied operation, in order, for `explain`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
     /// The operation.
@@ -77,7 +77,7 @@ fn steps_of(text: &str) -> Result<(Value, Vec<Step>), LayoutError> {
     Ok((value, evaluator.steps))
 }
 
-/// Whether an error is of how something is written, not of what it means.
+/// Whether an error is of the spelling, not of the meaning.
 fn is_of_words(error: &LayoutError) -> bool {
     matches!(error.class(), Class::Parse | Class::Argument)
 }

@@ -1,6 +1,6 @@
-//! How others spell what is written here: types of CuTe C++, calls of CuTe's and of other libraries' Python.
+//! Other spellings of expressions: types of CuTe C++, Python calls of CuTe and of other libraries.
 
-/// Calls and types that only put parentheses around what they hold.
+/// Calls and types that only put parentheses around their arguments.
 const TUPLES: [&str; 8] = ["Shape", "Stride", "Coord", "Tile", "make_shape", "make_stride", "make_coord", "make_tile"];
 
 /// The deepest nesting that is rewritten.
@@ -69,7 +69,7 @@ fn call(name: &str, is_type: bool, parts: &[String]) -> String {
     }
 }
 
-/// Where what was opened before the text is closed.
+/// The end of the parenthesis that was opened before the text.
 fn closing(text: &str) -> Option<usize> {
     let mut open = 0usize;
     for (at, byte) in text.bytes().enumerate() {

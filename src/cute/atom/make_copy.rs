@@ -174,7 +174,8 @@ pub fn make_cotiled_copy(atom: &CopyAtom, atom_tv: &Layout, data: &Layout) -> Re
     of_touched(atom, &product_each(data.shape())?, &in_data).map_err(context)
 }
 
-/// The tiled copy of what a TV layout into a shape touches: the tiler picks of each mode the coordinates that occur.
+/// The tiled copy of the elements that a TV layout into a shape touches: for each mode the tiler picks the coordinates
+/// that occur.
 fn of_touched(atom: &CopyAtom, shape: &Shape, tv: &Layout) -> Result<TiledCopy, LayoutError> {
     let along = |mode: usize| -> Result<Tiler, LayoutError> {
         let stride = IntTuple::tuple((0..shape.rank()).map(|i| IntTuple::int(i64::from(i == mode))))?;

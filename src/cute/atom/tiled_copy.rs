@@ -83,7 +83,8 @@ impl TiledCopy {
         &self.layout_tv
     }
 
-    /// What all threads with all values cover (CuTe's `Tiler_MN`): a shape, or for each mode the layout that picks from it.
+    /// The elements that all threads with all values cover (CuTe's `Tiler_MN`): a shape, or for each mode the layout
+    /// that picks from it.
     #[must_use]
     pub fn tiler(&self) -> &Tiler {
         &self.tiler

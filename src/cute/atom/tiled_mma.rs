@@ -197,7 +197,7 @@ impl TiledMma {
         self.thread_values(operand, &make_layout(&pair(rows, columns)?)?)
     }
 
-    /// `(thread index, (FrgV,(RestRow,RestColumn)))` to what a layout of `(rows, columns)` has there.
+    /// `(thread index, (FrgV,(RestRow,RestColumn)))` to the values of a layout of `(rows, columns)` there.
     pub(crate) fn thread_values(&self, operand: Operand, layout: &Layout) -> Result<Layout, LayoutError> {
         let [m, n, k] = [0, 1, 2].map(|mode| self.threads_along(mode));
         let frg = self.thrfrg(operand, layout)?;

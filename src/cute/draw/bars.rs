@@ -7,18 +7,18 @@ use super::{DrawError, Options, allow};
 /// A bar: a measurement, and the upper bound by a model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
-    /// What it is.
+    /// Its name.
     pub label: String,
-    /// What was measured.
+    /// The measurement.
     pub value: f64,
-    /// What the model says, if anything.
+    /// The model's bound, if any.
     pub bound: Option<f64>,
 }
 
 /// A line across all bars.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Mark {
-    /// What it is.
+    /// Its name.
     pub label: String,
     /// Where it stands.
     pub value: f64,
@@ -29,7 +29,7 @@ pub struct Mark {
 pub struct Bars {
     /// Above the picture.
     pub title: String,
-    /// Of all numbers.
+    /// The unit of all numbers.
     pub unit: String,
     /// From top to bottom.
     pub bars: Vec<Bar>,
@@ -49,8 +49,8 @@ const LINE: i64 = 17;
 const GAP: i64 = 10;
 const GREY: &str = "#444444";
 
-/// A bar for each number, from 0, to one scale: filled up to what was measured, outlined up to the bound where there is one. Marks are lines
-/// across.
+/// A bar for each number, from 0, on one scale: filled up to the measurement, outlined up to the bound if there is one.
+/// Marks are lines across.
 ///
 /// # Errors
 /// No bar, more bars than the options allow cells, or a number that is negative or not finite, or only zeros.

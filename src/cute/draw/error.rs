@@ -20,9 +20,9 @@ pub enum DrawError {
     Refused {
         /// The kind of picture.
         picture: &'static str,
-        /// What is there.
+        /// The actual value.
         found: String,
-        /// What has to be there.
+        /// The required value.
         required: String,
         /// Why it has to.
         because: String,

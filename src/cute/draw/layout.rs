@@ -28,7 +28,7 @@ pub fn layout(layout: &Layout, options: &Options) -> Result<String, DrawError> {
     Ok(sheet.finish(&layout.to_string(), &[how_to_read(layout)]))
 }
 
-/// What a grid's rows and columns are.
+/// The meaning of a grid's rows and columns.
 pub(super) fn how_to_read(layout: &Layout) -> String {
     let size = layout.size();
     let axes = match layout.rank() {

@@ -7,7 +7,7 @@ use super::{DrawError, Options, allow};
 /// A number over time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Series {
-    /// What it counts.
+    /// The counted quantity.
     pub label: String,
     /// From when on it is how much: moments that ascend. Before the first it is 0.
     pub points: Vec<(u64, u32)>,

@@ -91,7 +91,7 @@ pub(super) fn counts(picture: &'static str, layout: &Layout) -> Result<(i64, i64
     }
 }
 
-/// Who owns what of a tile.
+/// Which thread owns which element of a tile.
 pub(super) struct Owners {
     /// Rows and columns.
     pub(super) tile: (i64, i64),
@@ -158,7 +158,7 @@ impl Owners {
         Ok(())
     }
 
-    /// What the picture cannot show.
+    /// Facts that the picture cannot show.
     pub(super) fn remarks(&self) -> Option<String> {
         let free = self.first.iter().filter(|owner| owner.is_none()).count();
         let mut remarks = Vec::new();

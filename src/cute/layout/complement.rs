@@ -1,4 +1,4 @@
-//! `complement`: the layout of what a layout leaves out.
+//! `complement`: the layout of the indices that a layout leaves out.
 
 use super::coalesce::filtered;
 use super::core::{Flat, Layout};
@@ -81,7 +81,7 @@ pub fn complement_in_cosize(layout: &Layout) -> Result<Layout, LayoutError> {
         .map_err(|e| e.within("complement", &[("layout", layout)]))
 }
 
-/// What a layout leaves out between its modes.
+/// The indices that a layout leaves out between its modes.
 pub(super) struct Gaps {
     modes: Flat,
     /// Where the layout's last mode ends.
@@ -180,7 +180,7 @@ impl Gaps {
             .required("an extent that it divides, or that divides it")
     }
 
-    /// What the copies of a block step through: the gaps, and from the block's end on without bound.
+    /// The offsets of the copies of a block: the gaps, and all indices from the block's end on.
     pub(super) fn unbounded(mut self) -> Result<Layout, LayoutError> {
         if self.floored {
             return Err(unknown("complement", format!("a block that reaches to {}", IntTuple::leaf(self.covered)))

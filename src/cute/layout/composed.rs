@@ -121,11 +121,11 @@ impl ComposedLayout {
         self.outer.at(add(self.offset, inner)?)
     }
 
-    /// What a buffer must hold: one more than the largest value. CuTe's `cosize` is the inner layout's and can be too
-    /// small, since a swizzle may move the last index up and the offset is left out.
+    /// The size that a buffer must have: one more than the largest value. CuTe's `cosize` is the inner layout's and can
+    /// be too small, since a swizzle may move the last index up and the offset is left out.
     ///
-    /// Exact for up to [`MOST_SCANNED`] coordinates; above, rounded up to the block that the swizzle permutes, or what the outer layout
-    /// reaches at any index that the inner one does not exceed.
+    /// Exact for up to [`MOST_SCANNED`] coordinates. Above, it is rounded up to the block that the swizzle permutes, or
+    /// to the largest value of the outer layout up to the inner one's largest index.
     ///
     /// *Law.* `layout(i) < cosize(layout)` for every `i` below the size, and no smaller number holds up to the bound.
     ///
@@ -312,7 +312,7 @@ impl AnyLayout {
         }
     }
 
-    /// Applies an operation to the layout that gives the domain, and keeps the rest (what CuTe does for most operations).
+    /// Applies an operation to the layout that gives the domain, and keeps the rest, as CuTe does for most operations.
     pub(crate) fn map_domain(
         &self,
         apply: impl FnOnce(&Layout) -> Result<Layout, LayoutError>,

@@ -151,8 +151,8 @@ impl Layout {
         self.shape.raw().iter().fold(1, |size, leaf| size.wrapping_mul(leaf.value))
     }
 
-    /// One more than the largest distance of an index from index 0: what a buffer must hold. As in CuTe, negative strides
-    /// count by their magnitude, and for basis strides it is the size of the codomain's shape.
+    /// One more than the largest distance of an index from index 0, the size that a buffer must have. As in CuTe,
+    /// negative strides count by their magnitude, and for basis strides it is the size of the codomain's shape.
     ///
     /// *Law.* `|layout(i)| < cosize(layout)` for every `i` below the size, and for no smaller number where all strides
     /// have one sign.

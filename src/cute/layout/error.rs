@@ -1,4 +1,5 @@
-//! The error of a refused operation: the operation, its operands, the place, what was found, what is required and why.
+//! The error of a refused operation: the operation, its operands, the place, the found value, the requirement and the
+//! reason.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -226,13 +227,13 @@ impl LayoutError {
         self.report().leaf.as_deref()
     }
 
-    /// What was found.
+    /// The found value.
     #[must_use]
     pub fn what_was_found(&self) -> &str {
         &self.report().found
     }
 
-    /// What is required.
+    /// The requirement.
     #[must_use]
     pub fn what_is_required(&self) -> &str {
         &self.report().required
@@ -250,7 +251,7 @@ impl LayoutError {
         &self.report().help
     }
 
-    /// What CuTe C++ does with the same input, where it is known.
+    /// CuTe C++'s result for the same input, if it is known.
     #[must_use]
     pub fn what_cute_does(&self) -> &str {
         &self.report().cute

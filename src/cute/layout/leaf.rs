@@ -18,7 +18,7 @@ pub const MAX_BASIS: usize = 5;
 const ANY: u8 = 0xff;
 const SYMBOL: u8 = 0xfe;
 
-/// What a leaf's value means, in 48 bits, so that a leaf is sixteen bytes.
+/// The kind of a leaf's value, in 48 bits, so that a leaf is sixteen bytes.
 ///
 /// The low byte is the kind: 0 an integer, 1 to 5 the length of a basis path in the bytes above, `0xfe` a symbolic extent
 /// whose number is in the four bytes above, `0xff` the underscore.

@@ -99,7 +99,7 @@ pub use self::tile::{
 pub use self::tiler::Tiler;
 pub use self::tv::make_layout_tv;
 
-// What the line protocol, explanations and tables need of the core.
+// The parts of the core that the line protocol, explanations and tables need.
 pub(crate) use self::coalesce::{coalesced, coalesced_unbounded};
 pub(crate) use self::coord::digits;
 pub(crate) use self::core::Flat;

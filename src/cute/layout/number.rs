@@ -33,7 +33,7 @@ pub(crate) fn quotient(a: Leaf, b: Leaf) -> Option<Leaf> {
     Term::of(a)?.divided(&Term::of(b)?)?.leaf().ok()
 }
 
-/// The least `q` with `q * b >= a`, for positive numbers, or an error that says what is not known of them.
+/// The least `q` with `q * b >= a`, for positive numbers, or an error that names the unknown relation.
 pub(crate) fn ceil_div(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
     if let Some(exact) = quotient(a, b) {
         return Ok(exact);

@@ -37,7 +37,7 @@ pub fn logical_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutEr
     })
 }
 
-/// What the copies of a block step through.
+/// The offsets of the copies of a block.
 fn copies(block: &Layout, tile: &Layout) -> Result<Layout, LayoutError> {
     let numbers = |l: &Layout| l.static_shape() && !l.stride().raw().iter().any(|d| d.tag().as_symbol().is_some());
     if numbers(block) && numbers(tile) {
@@ -47,7 +47,7 @@ fn copies(block: &Layout, tile: &Layout) -> Result<Layout, LayoutError> {
         return Err(unknown("logical_product", format!("the modes between those of {block}"))
             .required("integers at every leaf, where a tiler has basis strides"));
     }
-    // How far the copies reach does not matter: what they step through has no bound.
+    // The extent of the copies does not matter: their offsets have no bound.
     gaps(block).and_then(Gaps::unbounded)
 }
 

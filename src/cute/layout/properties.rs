@@ -1,4 +1,4 @@
-//! What a layout is: sorted, injective, bijective, compact, tractable, admissible for complement.
+//! Properties of a layout: sorted, injective, bijective, compact, tractable, admissible for complement.
 
 use super::coalesce::{coalesced, filter};
 use super::core::Layout;

@@ -81,7 +81,7 @@ fn slice_swizzled(
     inner.require_ints("slice_and_offset")?;
     let diced = dice(coord, inner)?;
     let taken = crd2idx_int(&zeroed(coord), inner)?;
-    // The slice as it is, with what is taken added to the offset.
+    // The slice as it is, with the taken part added to the offset.
     let kept = (AnyLayout::compose(AnyLayout::Swizzle(swizzle), add(composed.offset(), taken)?, sliced.clone()), 0);
     // The bits of the taken part and of the rest must not carry into each other.
     let (Some(left), Some(of_taken)) = (bits_of(&sliced), bits_of(&diced)) else { return Ok(kept) };

@@ -33,7 +33,7 @@ pub struct Symbol(u32);
 /// A positive integer that nothing more is known of.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Atom {
-    /// A run-time extent divided by what is known to divide it.
+    /// A run-time extent divided by its known divisor.
     Name { name: String, divisor: i64 },
     /// `ceil_div(of, by)`, where the factors have no common divisor and no atom stands in both.
     CeilDiv { of: Term, by: Term },

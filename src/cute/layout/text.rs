@@ -1,4 +1,4 @@
-//! Text: what CuTe prints for run-time integers, and reading it back.
+//! Text: CuTe's output for run-time integers, and reading it back.
 
 use std::fmt;
 use std::str::FromStr;

@@ -39,7 +39,7 @@ struct Map<'a> {
     swizzle: &'static str,
 }
 
-/// A line of what is computed.
+/// A line of the computation.
 enum Line<'a> {
     Let(String, String),
     Require(String, &'a str),

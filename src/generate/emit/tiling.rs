@@ -1,4 +1,4 @@
-//! The C++ types of a tiling, and what its text asserts: values, printed.
+//! The C++ types of a tiling, and the assertions of its text: values, printed.
 
 use super::cute::{int, layout_type, shape_type, swizzled_type, tuple_type};
 use crate::atom::{Operand, TiledCopy};
@@ -13,7 +13,7 @@ pub struct Alias {
     pub name: String,
     /// The type, as CuTe spells it.
     pub ty: String,
-    /// What its modes are.
+    /// The meaning of its modes.
     pub comment: String,
 }
 
@@ -22,7 +22,7 @@ pub struct Alias {
 pub struct Assertion {
     /// The condition, in terms of the aliases.
     pub condition: String,
-    /// What it says.
+    /// Its message.
     pub what: String,
 }
 

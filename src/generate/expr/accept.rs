@@ -4,7 +4,7 @@ use super::Compute;
 use super::round::{self, Values, stored, values};
 use crate::dtype::DType;
 
-/// What a device may give for one output of one element: the values from one to another, NaN, or both.
+/// The values that a device may give for one output of one element: a range, NaN, or both.
 ///
 /// ```
 /// use cutemplate::dtype::DType;
@@ -49,7 +49,7 @@ impl Accept {
         let float = matches!(values(dtype), Values::F64 | Values::Float(_));
         let of = |x: f64| stored(dtype, self.compute, x);
         let ends = self.range().map(|(low, high)| match dtype {
-            // Truth is not monotone: zero lies between what is true.
+            // Truth is not monotone: zero lies between true values.
             DType::Bool if low < high => (if low <= 0.0 && high >= 0.0 { 0.0 } else { 1.0 }, 1.0),
             _ => (of(low), of(high)),
         });

@@ -297,7 +297,7 @@ mod tests {
             ("a / b - sqrt(c)", "__fdiv_rn(a, b) - __fsqrt_rn(c)", "__ddiv_rn(a, b) - __dsqrt_rn(c)"),
             ("fma(a, b, c)", "__fmaf_rn(a, b, c)", "__fma_rn(a, b, c)"),
             ("a - (b - c) + 1", "a - (b - c) + 1.0f", "a - (b - c) + 1.0"),
-            // What the library's functions end in is inlined.
+            // The library's functions are inlined down to the operations.
             ("1 + exp(a)", "__fadd_rn(1.0f, expf(a))", "__dadd_rn(1.0, exp(a))"),
             ("a - -abs(pow(a, b))", "__fsub_rn(a, -fabsf(powf(a, b)))", "__dsub_rn(a, -fabs(pow(a, b)))"),
             ("gelu(a) + sigmoid(b)", "gelu(a) + sigmoid(b)", "gelu(a) + sigmoid(b)"),

@@ -10,7 +10,7 @@ use super::tape::Nodes;
 use super::{Checked, Compute};
 use crate::dtype::DType;
 
-/// Values, conditions, and what the operations do to them.
+/// Values, conditions, and the effect of the operations on them.
 pub(super) trait Domain {
     type Number: Copy;
     type Truth: Copy;

@@ -8,7 +8,7 @@ use core::fmt;
 pub enum ExprErrorKind {
     /// The text does not follow the grammar.
     Parse,
-    /// Inputs, scalars or outputs are not what a function can have.
+    /// A function cannot have these inputs, scalars or outputs.
     Signature,
     /// An operation or a constant does not exist in the type that is computed in.
     Compute,
@@ -33,9 +33,9 @@ pub struct ExprError {
     pub kind: ExprErrorKind,
     /// Where in the text, in bytes from 0; only where there is a text.
     pub position: Option<usize>,
-    /// What is there.
+    /// The actual value.
     pub found: String,
-    /// What has to be there.
+    /// The required value.
     pub required: String,
     /// Why it has to.
     pub because: String,

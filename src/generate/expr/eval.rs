@@ -1,4 +1,4 @@
-//! What a function gives on any device: the host's evaluation, by bounds where devices differ.
+//! The results of a function on any device: the host's evaluation, by bounds where devices differ.
 
 use core::marker::PhantomData;
 

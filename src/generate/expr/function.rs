@@ -184,7 +184,7 @@ impl Function {
         self.nodes.iter().filter(|node| !node.is_leaf()).count()
     }
 
-    /// Whether each operation is an instruction or two, and there are at most so many.
+    /// Whether each operation is an instruction or two, and there are at most `most`.
     pub(crate) fn is_short(&self, most: usize) -> bool {
         let is_cheap = |node: &Node| match node {
             Node::Unary(op, _) => matches!(op, Unary::Neg | Unary::Abs | Unary::Relu),

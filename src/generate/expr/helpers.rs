@@ -74,7 +74,7 @@ fn gated<const N: usize>(([first, second], rest): ([f64; 2], [f64; N])) -> Funct
     })
 }
 
-/// What a composed operation is, and what computes it.
+/// A composed operation, and the C++ that computes it.
 pub(super) struct Expansion {
     /// Its definition.
     pub(super) is: Function,
@@ -92,7 +92,7 @@ impl Expansion {
     }
 }
 
-/// What a composed operation is made of.
+/// The expansion of a composed operation.
 pub(super) fn expansion(op: Unary) -> Option<&'static Expansion> {
     static SIGMOID: LazyLock<Expansion> =
         LazyLock::new(|| Expansion { is: Function::unary(|x| 1 / (1 + (-x).exp())), by: None });

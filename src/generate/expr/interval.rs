@@ -43,7 +43,7 @@ impl<T: Real> Interval<T> {
         }
     }
 
-    /// From a lower and an upper bound, both NaN where there is no value.
+    /// From a lower and an upper bound, both NaN without a value.
     fn between((low, high): (T, T)) -> Interval<T> {
         if low.is_nan() { Interval::point(low) } else { Interval { low, high, nan: false } }
     }

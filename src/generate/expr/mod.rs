@@ -32,10 +32,9 @@
 //!
 //! Every operation is rounded by itself, and the C++ says so. Products, quotients and roots are intrinsics
 //! (`__fmul_rn`, `__fdiv_rn`, `__fsqrt_rn`), which mean the same under any `-fmad` and `-prec-sqrt`. No text is immune
-//! to `-ftz=true`, which flushes subnormal numbers in intrinsics too. Nor is `expf` immune to `-use_fast_math`, which
-//! puts an approximation in its place. So a kernel that is compiled with either does not link. Nor does one with
-//! `-prec-div=false`, the trace that `-use_fast_math -ftz=false` leaves. Integers wrap. NaN's sign and payload are not
-//! part of a value.
+//! to `-ftz=true`, which flushes subnormal numbers in intrinsics too. `-use_fast_math` replaces `expf` by an
+//! approximation. So a kernel that is compiled with either does not link. `-prec-div=false` does not link either: it is
+//! the trace that `-use_fast_math -ftz=false` leaves. Integers wrap. NaN's sign and payload are not part of a value.
 
 mod accept;
 mod check;

@@ -7,7 +7,8 @@ use crate::reserved;
 
 pub(super) const INPUTS: [&str; super::function::MAX_INPUTS] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
-/// Functions of the text that are not operations of their own, or that take more than two operands; and what they take.
+/// Functions of the text that are not operations of their own, or that take more than two operands; and their
+/// arguments.
 const FORMS: [(&str, &str); 6] = [
     ("cast", "type, x"),
     ("clamp", "x, low, high"),
@@ -59,7 +60,7 @@ fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// The functions that expressions can call, with what they take.
+/// The functions that expressions can call, with their arguments.
 ///
 /// ```
 /// use cutemplate::expr;

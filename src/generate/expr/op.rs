@@ -119,7 +119,7 @@ pub(crate) enum Node {
     Fma([Id; 3]),
     /// To an element type by the rules of Rust's `as`, and back.
     Cast(DType, [Id; 1]),
-    /// As `Cast`, but what is out of range becomes the nearest finite value.
+    /// As `Cast`, but a value out of range becomes the nearest finite value.
     Saturate(DType, [Id; 1]),
     Compare(Comparison, [Id; 2]),
     And([Id; 2]),

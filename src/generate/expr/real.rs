@@ -32,7 +32,7 @@ const fn error(op: Unary) -> Error {
     }
 }
 
-/// As [`error`]: the largest published bound of `powf` is that of the guide's earlier versions.
+/// As [`error`]: the largest published bound of `powf` is in earlier versions of the guide.
 const POW: Error = Error { f32: 8, f64: 2, reference: 1 };
 
 /// Whether devices differ in the function's last digits.

@@ -15,7 +15,7 @@ pub(super) struct Format {
     infinity: Option<u64>,
     /// Bits of a NaN.
     nan: u64,
-    /// Whether what is out of range becomes the largest finite value.
+    /// Whether a value out of range becomes the largest finite value.
     pub(super) saturates: bool,
     /// The bit of the sign.
     sign: u64,
@@ -96,7 +96,7 @@ pub(super) fn values(dtype: DType) -> Values {
     }
 }
 
-/// 2 to the power of `exponent`, which is that of a normal `f64`.
+/// 2 to the power of `exponent`, a normal `f64`'s exponent.
 fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }

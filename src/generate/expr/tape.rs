@@ -62,7 +62,7 @@ impl Nodes {
     }
 }
 
-/// Gives a traced closure what its inputs do not: constants and run-time scalars.
+/// Gives a traced closure constants and run-time scalars, besides its inputs.
 ///
 /// ```
 /// use cutemplate::expr::Function;
@@ -108,9 +108,9 @@ impl fmt::Debug for Tape<'_> {
     }
 }
 
-/// A value inside a traced closure: an input, or what was computed from inputs.
+/// A value inside a traced closure: an input, or computed from inputs.
 ///
-/// Operators take another `Expr`, or an `f64`, `f32` or `i32` constant on either side; methods take what is
+/// Operators take another `Expr`, or an `f64`, `f32` or `i32` constant on either side; methods take
 /// [`Into<Operand>`](Operand).
 ///
 /// ```
@@ -157,7 +157,7 @@ enum Kind<'t> {
     Constant(f64),
 }
 
-/// What an operation takes: an [`Expr`] or a constant (`f64`, `f32`, `i32`).
+/// The operand of an operation: an [`Expr`] or a constant (`f64`, `f32`, `i32`).
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'t>(Kind<'t>);
 
@@ -341,8 +341,8 @@ impl<'t> Expr<'t> {
         self.tape.add(Node::Cast(dtype, [self.id]))
     }
 
-    /// As [`cast`](Expr::cast), but values out of range become the nearest finite value of the type; NaN does what it
-    /// does in a cast.
+    /// As [`cast`](Expr::cast), but values out of range become the nearest finite value of the type; NaN behaves as in
+    /// a cast.
     pub fn saturate(self, dtype: DType) -> Expr<'t> {
         self.tape.add(Node::Saturate(dtype, [self.id]))
     }

@@ -160,9 +160,10 @@ pub(crate) fn crowd(words: &[i64]) -> u8 {
     used.into_iter().max().unwrap_or(0)
 }
 
-/// The key of a lane of a copy of 16-byte chunks: a line of 128 bytes of shared memory, and the exclusive or that moves
-/// a chunk from its place in a line of global memory to its place in that line. One pass serves all lanes with the same
-/// key. The measured copies read global memory in one piece; that rows which lie apart share a pass is assumed.
+/// The key of a lane of a copy of 16-byte chunks. It holds the lane's line of 128 bytes of shared memory. It also holds
+/// the exclusive or of the chunk's places in that line and in its line of global memory. One pass serves all lanes with
+/// the same key. The measured copies read global memory in one piece; that rows which lie apart share a pass is
+/// assumed.
 pub(crate) fn line(address: i64, source: Option<i64>) -> (i64, i64) {
     let chunk = |address: i64| address.div_euclid(CHUNK) % (PASS / CHUNK);
     (address.div_euclid(PASS), source.map_or(0, |source| chunk(address) ^ chunk(source)))

@@ -1,4 +1,5 @@
-//! Recipes: what a user asks for. One file per kernel family, and the registry that everything else derives from.
+//! Recipes: the user's description of a kernel. One folder or file per kernel family, and the registry that everything
+//! else derives from.
 
 pub mod elementwise_add;
 pub mod elementwise_apply;
@@ -43,7 +44,7 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
     /// The name of this type in [`crate::recipe`].
     const RUST_TYPE: &'static str;
 
-    /// One line on what its kernels compute.
+    /// One line on the function of its kernels.
     const SUMMARY: &'static str;
 
     /// The settings of its recipes.
@@ -89,7 +90,7 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
         reader.finish().map(|()| recipe)
     }
 
-    /// What the settings are written over, where some of them choose the defaults of others.
+    /// The recipe that the settings change, where some of them choose the defaults of others.
     #[doc(hidden)]
     fn base(reader: &mut Reader<'_>) -> Self {
         Self::default().retyped(reader)

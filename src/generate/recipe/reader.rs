@@ -5,7 +5,7 @@ use crate::near;
 use crate::recipe::field::SettingValue;
 use crate::settings::{Setting, Settings};
 
-/// Reads settings into a recipe and collects what is wrong with them.
+/// Reads settings into a recipe and collects their mistakes.
 pub struct Reader<'a> {
     family: &'static str,
     known: &'static [Setting],
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What was wrong, if anything.
+    /// The mistakes, if any.
     pub(crate) fn finish(self) -> Result<(), crate::diagnostic::PlanError> {
         Ok(Diagnostics::refuse(self.found)?)
     }

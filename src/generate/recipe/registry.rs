@@ -26,7 +26,7 @@ type Completed = Result<Settings, PlanError>;
 pub struct Family {
     /// Its name on the command line.
     pub name: &'static str,
-    /// One line on what its kernels compute.
+    /// One line on the function of its kernels.
     pub summary: &'static str,
     /// The settings of its recipes.
     pub settings: &'static [Setting],

@@ -25,8 +25,8 @@ impl<R> fmt::Debug for Kernel<R> {
 }
 
 impl<R: Recipe> Kernel<R> {
-    /// The kernel of an artifact from a build script. Nothing is compiled, and every fault is looked for. Of several
-    /// texts it is that of the newest architecture that the executor runs.
+    /// The kernel of an artifact from a build script. Nothing is compiled, and every fault is looked for. With several
+    /// texts, it is the text for the newest architecture that the executor runs.
     ///
     /// # Errors
     /// The artifact belongs to another version of the crate, has no PTX, or none that the executor runs.

@@ -1,4 +1,4 @@
-//! The table of operations: a name, how many arguments it takes, and what it does.
+//! The table of operations: a name, the number of arguments, and the function.
 
 use crate::layout::{AnyLayout, Class, Layout, LayoutError};
 use crate::near;
@@ -19,7 +19,7 @@ pub struct Op {
     pub least: usize,
     /// The largest number of arguments.
     pub most: usize,
-    /// What the arguments are, for people.
+    /// The arguments, for people.
     pub usage: &'static str,
     run: fn(&'static str, &[Value]) -> Answer,
 }

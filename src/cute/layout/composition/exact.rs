@@ -34,7 +34,7 @@ pub const MOST_VALUES: u64 = 1 << 16;
 /// Why no layout represents a composition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Reason {
-    /// Leaf `leaf` of B is linear for `run` steps, and that does not divide what is left of its extent.
+    /// Leaf `leaf` of B is linear for `run` steps, and that does not divide the rest of its extent.
     Leaf { leaf: usize, run: i64, rest: i64, stride: i64 },
     /// A leaf whose stretches (their extents and strides) divide it and do not repeat: its pieces do not add up.
     Uneven { leaf: usize, pieces: Vec<(i64, i64)> },

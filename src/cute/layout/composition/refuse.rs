@@ -13,10 +13,10 @@ use super::verdict::{Cute, cute_verdict};
 /// The most indices that are tried to find the first one where values part.
 const MOST_TRIED: i64 = 4096;
 
-/// How far from what was asked alternatives are looked for.
+/// The distance from the input at which alternatives are looked for.
 const NEAR: i64 = 8;
 
-/// A refused composition, with what is needed to explain it.
+/// A refused composition, with the data to explain it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     a: Layout,
@@ -186,13 +186,13 @@ impl Refusal {
         crd2idx(&IntTuple::int(x), &self.a).ok()
     }
 
-    /// What the leaves of B contribute at a coordinate, each by itself, together.
+    /// The sum of the separate contributions of B's leaves at a coordinate.
     fn alone(&self, coord: &[i64]) -> Option<IntTuple> {
         let strides = self.b.stride().raw().iter();
         sum(coord.iter().zip(strides).map(|(c, d)| Some((self.at(c.checked_mul(d.value)?)?, 1))))
     }
 
-    /// What the pieces `(extent, stride)` of a leaf contribute at a step of it, each by itself, together.
+    /// The sum of the separate contributions of a leaf's pieces `(extent, stride)` at a step of it.
     fn of_pieces(&self, pieces: &[(i64, i64)], mut step: i64) -> Option<IntTuple> {
         sum(pieces.iter().map(|(run, stride)| {
             let digit = step % run;
@@ -206,7 +206,8 @@ impl Refusal {
         (self.b.shape().raw()[leaf].value, self.b.stride().raw()[leaf].value)
     }
 
-    /// What could be asked for instead: another extent or stride for one of the leaves, each tried; and what always works.
+    /// Alternatives: another extent or stride for one of the leaves, each one tried; and an operation that always
+    /// works.
     fn help(&self, leaves: &[usize], run: Option<i64>) -> String {
         let always = "a by-mode tiler, one layout for each mode of A; or a ComposedLayout, which keeps A and B apart";
         if self.b.size() > MOST_TRIED {

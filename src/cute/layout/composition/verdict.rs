@@ -1,4 +1,4 @@
-//! What CuTe C++ (CUTLASS 3.9 and later) does with a composition of static layouts.
+//! The behaviour of CuTe C++ (CUTLASS 3.9 and later) for a composition of static layouts.
 //!
 //! CuTe folds each leaf of B over A's modes with two conditions that are neither necessary nor sufficient. This module
 //! says what comes out, so that an error can tell, and a test can compare. Source of the rules:

@@ -39,7 +39,7 @@ pub fn make_layout_tv(threads: &Layout, values: &Layout, tv: &Layout) -> Judged 
     })
 }
 
-/// What a product is by definition.
+/// The definition of a product.
 struct Pairs<'a> {
     /// The block, and the tiler.
     halves: [&'a Layout; 2],

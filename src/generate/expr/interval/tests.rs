@@ -38,7 +38,7 @@ fn contains(interval: Interval<f32>, x: f32) -> bool {
     if x.is_nan() { interval.nan } else { !x.before(interval.low) && !interval.high.before(x) }
 }
 
-/// What a device may give for members: both ends of its error.
+/// The extreme results of a device: both ends of its error.
 fn unary(op: Unary, x: f32) -> [f32; 2] {
     if real::is_approximate(op) {
         let (low, high) = real::bounds(op, x);

@@ -90,7 +90,7 @@ impl<'a> Parser<'a> {
         Err(ExprError { help, ..self.fail(required) })
     }
 
-    /// What a name that nobody has declared may have been meant for.
+    /// Suggestions for an undeclared name.
     fn undeclared(&self, word: &str) -> String {
         if word != word.to_ascii_lowercase() && self.inputs.contains(&word.to_ascii_lowercase().as_str()) {
             return "inputs are small letters, a for the first".to_owned();

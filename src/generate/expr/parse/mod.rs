@@ -64,8 +64,8 @@ impl Function {
     }
 }
 
-/// Inputs and scalars are those between the bars at the beginning, whatever their names: a text that is printed calls the inputs a
-/// to h. Without these, the inputs reach to the last one that is used, and there are no scalars.
+/// The names between the bars at the beginning are the inputs and scalars. A printed text calls the inputs a to h.
+/// Without bars, the inputs reach to the last used one, and there are no scalars.
 impl FromStr for Function {
     type Err = ExprError;
 
@@ -79,7 +79,7 @@ struct Parser<'a> {
     at: usize,
     depth: usize,
     declared: Declared<'a>,
-    /// What the inputs are called.
+    /// The names of the inputs.
     inputs: Vec<&'a str>,
     nodes: Nodes,
     lets: Vec<(&'a str, Value)>,

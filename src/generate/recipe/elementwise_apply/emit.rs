@@ -1,4 +1,4 @@
-//! The text of the kernels, and what a plan says about them.
+//! The text of the kernels, and its facts.
 
 use askama::Template;
 
@@ -14,7 +14,7 @@ struct Operand {
     name: &'static str,
     /// `a` in `params.a`.
     param: String,
-    /// `ElementA const` for what is read.
+    /// `ElementA const` for a read tensor.
     pointee: String,
     element: &'static str,
     bytes: u64,
@@ -41,13 +41,13 @@ impl Operand {
 /// A tile in shared memory.
 struct Smem {
     layout: String,
-    /// Of its address, in bytes.
+    /// The alignment of its address, in bytes.
     alignment: u64,
     store: u32,
     load: u32,
 }
 
-/// What all kernels of the family have in common.
+/// The common parts of all kernels of the family.
 struct Common<'a> {
     banner: String,
     plan: &'a Plan,

@@ -1,4 +1,4 @@
-//! What a plan tells of its decisions.
+//! The facts that a plan prints.
 
 use super::decide::{Body, Class, Decision};
 use super::predict;
@@ -24,7 +24,7 @@ impl KernelPlan for Decision {
     }
 }
 
-/// What the plan prints.
+/// The facts that the plan prints.
 pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
     let Decision { vec, threads, unroll, .. } = decision;
     let mut facts = vec![

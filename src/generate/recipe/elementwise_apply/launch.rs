@@ -88,7 +88,7 @@ pub(super) struct Alignment {
 }
 
 impl Alignment {
-    /// That of the views of a launch.
+    /// The alignment of a launch's views.
     pub(super) fn of(decision: &Decision, views: &[ViewRef]) -> Self {
         let rule = rule(decision);
         let scalars = vec![1.0; decision.recipe.function.scalars().len()];
@@ -209,7 +209,7 @@ fn longest(decision: &Decision) -> i64 {
     i64::from(i32::MAX) - past_the_end
 }
 
-/// What a launch is refused with where it has more.
+/// The error for larger numbers.
 fn reach(decision: &Decision) -> Reach {
     let (most, blocks) = (longest(decision), Arch::MAX_GRID_X);
     Reach {

@@ -20,7 +20,7 @@ pub(super) struct Shared {
     pub(super) tensor: usize,
     /// The swizzle that spreads its columns over the banks.
     pub(super) swizzle: Option<Swizzle>,
-    /// What it costs to write the tile and to read it.
+    /// The cost of writing and reading the tile.
     pub(super) analysis: SharedAnalysis,
 }
 

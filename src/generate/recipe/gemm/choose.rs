@@ -243,10 +243,10 @@ pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
 }
 
 impl Gemm {
-    /// The recipe for a problem. It is that of the most similar problem in the record if no extent differs by more than
-    /// a factor of 2 and the model expects no other recipe to be 1.02 times faster. Otherwise it is the model's fastest
-    /// candidate. Callers change types and epilogue as they need; [`Recipe::chosen_with`] takes the first candidate
-    /// that is a kernel with given ones.
+    /// The recipe for a problem. The record's most similar problem decides it, if no extent differs by more than a
+    /// factor of 2. The model overrules the record if it expects another recipe to be 1.02 times faster. Without a
+    /// similar problem it is the model's fastest candidate. Callers change types and epilogue as they need;
+    /// [`Recipe::chosen_with`] takes the first candidate that is a kernel with given ones.
     ///
     /// ```
     /// use cutemplate::model::H200;

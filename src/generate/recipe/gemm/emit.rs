@@ -58,7 +58,7 @@ struct Sm90a<'a> {
     c: Common<'a>,
     cluster: [u32; 3],
     teams: u32,
-    /// What CuTe wants defined ahead of its headers.
+    /// The macro that CuTe needs before its headers.
     wants: Option<&'static str>,
     /// What barriers wait for.
     arrivals: Arrivals,

@@ -21,8 +21,7 @@ pub(super) struct Shares<T> {
     rest: T,
     /// Clusters that take rests.
     taking: T,
-    /// Partial sums in the workspace: first those of shares, then those of rests. Consecutive rests differ in the
-    /// cluster or in the tile.
+    /// Partial sums in the workspace: shares first, then rests. Consecutive rests differ in the cluster or in the tile.
     sums: T,
     /// Clusters that are launched.
     launched: T,

@@ -30,8 +30,8 @@ const ANY_MAJOR: [[u32; 2]; 2] = [[232, 40], [152, 56]];
 /// Where a tile takes more boxes than [`BOXES`].
 const MANY_BOXES: [[u32; 2]; 2] = [[224, 56], [152, 56]];
 
-/// The most boxes of an operand's tile for the few registers. nvcc 13.0 keeps their coordinates in registers: with 40
-/// registers it spills nothing of 11 boxes, and 8 bytes of 13 and of 15 in clusters of four.
+/// The most boxes of an operand's tile with few registers. nvcc 13.0 keeps the coordinates of boxes in registers. With
+/// 40 registers it spills 0 bytes for 11 boxes, and 8 bytes for 13 and for 15 in clusters of four.
 const BOXES: i64 = 8;
 
 /// Accumulators that fit into 232 registers without epilogue inputs: nvcc 13.0 spills nothing with 192.

@@ -65,9 +65,9 @@ pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Sgemm> {
 }
 
 impl Sgemm {
-    /// The recipe for a problem. It is that of the most similar problem in the record if no extent differs by more than
-    /// a factor of 2 and the model expects no other recipe to be 1.25 times faster. Otherwise it is the model's fastest
-    /// candidate.
+    /// The recipe for a problem. The record's most similar problem decides it, if no extent differs by more than a
+    /// factor of 2. The model overrules the record if it expects another recipe to be 1.25 times faster. Without a
+    /// similar problem it is the model's fastest candidate.
     ///
     /// ```
     /// use cutemplate::model::H200;

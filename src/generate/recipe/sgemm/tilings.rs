@@ -63,7 +63,7 @@ impl Sgemm {
         if factor == 0 { self.smem_a } else { self.smem_b }
     }
 
-    /// Elements of D and of what is read with it that one thread moves at once, and of M.
+    /// Elements of D and of its epilogue inputs that one thread moves at once, and of M.
     pub(super) fn vectors(&self) -> [i64; 2] {
         self.thread_tile.0.map(|elements| vector_of(i64::from(elements)))
     }
@@ -120,7 +120,7 @@ fn global(recipe: &Sgemm, contiguous: usize) -> Place {
     Place::Global(Global { contiguous, align: bytes(1), multiple: 1, batched: recipe.batched, whole: false })
 }
 
-/// What a recipe decides, or `None` where threads do not divide a tile or it cannot lie as it should.
+/// The tiling of a recipe, or `None` if threads do not divide a tile or it cannot have the required layout.
 pub(super) fn tiling(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling> {
     let mut tiling = unpadded(recipe, thr, checks)?;
     let mut fits = true;

@@ -1,4 +1,5 @@
-//! What all kernels of the family have in common: the tiling's types, tensors as the templates name them, and the epilogue.
+//! The common parts of all kernels of the family: the tiling's types, tensors as the templates name them, and the
+//! epilogue.
 
 use super::super::decide::{Decision, operands};
 use crate::dtype::DType;
@@ -62,7 +63,7 @@ fn banks(analysis: &SharedAnalysis) -> String {
     texts.join(", ")
 }
 
-/// What all kernels of the family have in common.
+/// The common parts of all kernels of the family.
 pub(super) struct Common<'a> {
     pub(super) banner: String,
     pub(super) plan: &'a Plan,
@@ -83,7 +84,7 @@ impl Common<'_> {
         &self.operands[2..]
     }
 
-    /// What the kernel that multiplies has: A, B, and the tensors of the epilogue or, for all parts of K, their sums.
+    /// The tensors of the kernel that multiplies: A, B, and the epilogue's or, for all pieces of K, their sums.
     pub(super) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
         self.operands[..2].iter().chain(self.stores())
     }
@@ -96,7 +97,7 @@ impl Common<'_> {
         }
     }
 
-    /// What of it they read.
+    /// The tensors among them that they read.
     pub(super) fn reads(&self) -> &[Tensor] {
         &self.stores()[..self.stores().len() - 1]
     }

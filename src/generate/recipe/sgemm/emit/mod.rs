@@ -1,4 +1,4 @@
-//! The text of the kernels, and what a plan says about them.
+//! The text of the kernels, and its facts.
 
 mod common;
 
