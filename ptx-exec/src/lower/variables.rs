@@ -73,8 +73,7 @@ impl<'a> Lower<'a, '_> {
     pub(super) fn frame(&mut self, v: &Variable<'a>) -> Result<u64> {
         let (code, bytes, align) = (&mut self.code, v.bytes(), v.align.max(1));
         // An empty variable has a place of its own, too.
-        let end = |before: u64| before.next_multiple_of(align).saturating_add(bytes.max(1));
-        code.declared_local_bytes = end(code.declared_local_bytes);
+        code.declared_local_bytes = code.declared_local_bytes.next_multiple_of(align).saturating_add(bytes.max(1));
         // CUDA C++ Programming Guide, "Compute Capabilities": 512 KB of local memory a thread.
         if code.declared_local_bytes > 512 << 10 {
             return Err(Error::unsupported(v.at, "a thread has too much local memory").required("at most 512 KiB"));
