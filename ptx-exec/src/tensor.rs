@@ -240,7 +240,7 @@ mod tests {
             let has = |byte: u64| owned.binary_search(&byte).is_ok();
             for at in (0..bytes).step_by(bytes as usize / 500 + 1) {
                 for width in [1, 4, 16, 64, 200] {
-                    let all = (at..at + width).all(|byte| has(byte));
+                    let all = (at..at + width).all(&has);
                     prop_assert_eq!(elements.inside(at, width), all || !elements.has_gaps(), "{} {}", at, width);
                 }
             }
@@ -259,7 +259,7 @@ mod tests {
             (tensor(0, 0, &[4], &[1]), 16),
             (tensor(0, 4, &[4, 2], &[1]), 16),
         ] {
-            assert!(Elements::new(&[tensor.clone()], "b", bytes).is_err(), "{tensor:?}");
+            assert!(Elements::new(std::slice::from_ref(&tensor), "b", bytes).is_err(), "{tensor:?}");
         }
         assert!(Elements::new(&[tensor(0, 4, &[0, 9], &[1, 99])], "b", 0).is_ok());
     }

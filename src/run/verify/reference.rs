@@ -60,8 +60,8 @@ pub(crate) fn same_shape(a: &Tensor, b: &Tensor) -> Result<(), ShapeMismatch> {
 ///
 /// The sum is rounded to f32 (from f64, which changes nothing for f32 terms: 53 >= 2*24 + 2) and again to the element
 /// type. For f16 (11 bits of precision) and bf16 (8 bits) the second rounding changes nothing. A format with at least
-/// 2p + 2 bits holds enough of the sum (Figueroa, "When is double rounding innocuous?", SIGNUM Newsletter 30, 1995; 24
-/// >= 2*11 + 2). A sum in the subnormal range is a multiple of the smallest subnormal and therefore exact. GPUs do not
+/// 2p + 2 bits holds enough of the sum (Figueroa, "When is double rounding innocuous?", SIGNUM Newsletter 30, 1995):
+/// 24 >= 2*11 + 2. A sum in the subnormal range is a multiple of the smallest subnormal and therefore exact. GPUs do not
 /// flush f16 and bf16 subnormals in additions. nvcc keeps f32 subnormals unless told otherwise (CUDA C++ Programming
 /// Guide, "Floating-Point Standard"; nvcc `-ftz=false`).
 pub fn add<T: Scalar>(x: T, y: T) -> T {
