@@ -13,14 +13,14 @@ pub struct Report {
     pub allowed: Vec<Finding>,
     /// Number of findings that were not kept.
     pub dropped: u64,
-    /// Output of the kernel's `printf`, and of sanitizers where C++ was run.
+    /// Output of the kernel's `printf`.
     pub printed: String,
     /// Number of blocks that ran to their end, over all entries.
     pub finished_blocks: u64,
     /// Number of blocks of all launched entries; 0 where unknown. A launch ends early where a block cannot continue, and where many blocks
     /// have findings, since further blocks would repeat them.
     pub blocks: u64,
-    /// Number of executed warp instructions; 0 where C++ was run, like the fields below.
+    /// Number of executed warp instructions.
     pub instructions: u64,
     /// Number of active lanes, summed over these instructions.
     pub lane_instructions: u64,

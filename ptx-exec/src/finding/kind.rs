@@ -28,12 +28,8 @@ pub enum FindingKind {
     Trap,
     /// An `assert` of the kernel failed.
     Assert,
-    /// A signal, or a crash of the process that ran the kernel.
-    Crash,
-    /// Undefined behaviour of C++ or of a CUDA intrinsic.
+    /// An instruction whose result is undefined, such as a shuffle outside its own mask.
     Undefined,
-    /// An access outside an object of the kernel's own: an array in registers, for example.
-    AddressError,
 }
 
 impl FindingKind {
@@ -52,9 +48,7 @@ impl FindingKind {
             FindingKind::Timeout => "exec-timeout",
             FindingKind::Trap => "exec-trap",
             FindingKind::Assert => "exec-assert",
-            FindingKind::Crash => "exec-crash",
             FindingKind::Undefined => "exec-undefined",
-            FindingKind::AddressError => "exec-address",
         }
     }
 
@@ -73,9 +67,7 @@ impl FindingKind {
             FindingKind::Timeout => "the kernel does not end within its limit",
             FindingKind::Trap => "the kernel stops itself",
             FindingKind::Assert => "an assertion of the kernel fails",
-            FindingKind::Crash => "the kernel crashes",
             FindingKind::Undefined => "the kernel has undefined behaviour of C++ or CUDA",
-            FindingKind::AddressError => "the kernel accesses memory outside its own objects",
         }
     }
 }

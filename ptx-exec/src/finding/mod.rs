@@ -41,8 +41,6 @@ pub struct Finding {
     pub other: Option<Box<Other>>,
     /// Where an uninitialised value comes from; `None` where it was a register that no instruction has written.
     pub origin: Option<Box<Origin>>,
-    /// The signal that ended the kernel.
-    pub signal: Option<u32>,
     /// Details: where threads wait, or the words of a sanitizer.
     pub detail: String,
     /// Number of occurrences, over all threads.
@@ -72,7 +70,6 @@ impl Finding {
             target: None,
             other: None,
             origin: None,
-            signal: None,
             detail: String::new(),
             count: 1,
             threads: 0,
@@ -114,19 +111,10 @@ impl Finding {
         if let Some(entry) = &self.entry {
             text.push_str(&format!(" of {entry}"));
         }
-        match (&self.target, self.signal) {
-            (Some(target), None) => {
-                let verb = if self.write { "writes" } else { "reads" };
-                let size = if self.bytes > 0 { format!("{} B at ", self.bytes) } else { String::new() };
-                text.push_str(&format!(" {verb} {size}{target}"));
-            }
-            (target, Some(signal)) => {
-                text.push_str(&format!(" gets signal {signal} ({})", signal_name(signal)));
-                if let Some(target) = target {
-                    text.push_str(&format!(" for {target}"));
-                }
-            }
-            (None, None) => {}
+        if let Some(target) = &self.target {
+            let verb = if self.write { "writes" } else { "reads" };
+            let size = if self.bytes > 0 { format!("{} B at ", self.bytes) } else { String::new() };
+            text.push_str(&format!(" {verb} {size}{target}"));
         }
         // Places in PTX are long, so each has its own line.
         let at = |site: &Option<Site>| match site {
@@ -161,19 +149,6 @@ impl Finding {
 /// A number of things, in words.
 fn many(n: u64, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
-}
-
-fn signal_name(signal: u32) -> &'static str {
-    // Linux, asm-generic/signal.h.
-    match signal {
-        4 => "illegal instruction",
-        6 => "abort",
-        7 => "bus error",
-        8 => "arithmetic error",
-        9 => "killed",
-        11 => "segmentation fault",
-        _ => "unknown",
-    }
 }
 
 impl fmt::Display for Finding {

@@ -67,9 +67,7 @@ impl From<FindingKind> for Rule {
             FindingKind::Timeout => Rule::End,
             FindingKind::Trap => Rule::NoTrap,
             FindingKind::Assert => Rule::Assertion,
-            FindingKind::Crash => Rule::NoCrash,
             FindingKind::Undefined => Rule::Defined,
-            FindingKind::AddressError => Rule::InObject,
         }
     }
 }

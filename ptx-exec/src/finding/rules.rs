@@ -435,14 +435,6 @@ rules! {
             help "check the condition before it"
         }
     }
-    Crash {
-        NoCrash "no-crash" {
-            required "a kernel that runs to its end"
-            because "a GPU reports such an access as a fault, or continues with garbage"
-            section ""
-            help "run it in mode bounds, which names the access"
-        }
-    }
     Undefined {
         Defined "defined" {
             required "no undefined behaviour"
@@ -467,14 +459,6 @@ rules! {
             because "each thread holds a part of the matrices; if one is missing, the result is undefined"
             section "Warp Level Matrix Multiply-Accumulate Instructions"
             help "make the block a multiple of 32 threads, and keep branches and returns around it uniform in a warp"
-        }
-    }
-    AddressError {
-        InObject "in-object" {
-            required "accesses inside the object that the pointer points to"
-            because "a GPU reads or corrupts another variable of the thread"
-            section ""
-            help "check that the fragment and the source of the copy have the same shape"
         }
     }
 }

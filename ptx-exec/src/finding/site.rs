@@ -69,9 +69,9 @@ impl fmt::Display for SourceLine {
 /// A place in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The line of the PTX, counted from 1; 0 where C++ was run.
+    /// The line of the PTX, counted from 1.
     pub ptx_line: u32,
-    /// The opcode, such as `ld.global.f32`; empty where C++ was run.
+    /// The opcode, such as `ld.global.f32`.
     pub opcode: String,
     /// The source line, then the lines that its function was inlined at.
     pub source: Vec<SourceLine>,

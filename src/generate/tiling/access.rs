@@ -78,8 +78,8 @@ impl TileCopy {
         Bytes(side.vector as u64 * self.dtype.bytes().0)
     }
 
-    /// Where a text reads fragments element by element, along columns that are neighbours, nvcc 13.0 makes one load of as many as
-    /// are aligned in an array that it aligns itself, but not behind a swizzle.
+    /// nvcc 13.0 merges loads of single elements along neighbouring columns into vectors, as far as the array is aligned. It does not
+    /// merge them behind a swizzle.
     fn merged(&self, tensor: &SmemTensor, side: &Moves) -> Option<Moves> {
         let single = matches!(self.engine, Engine::Fragments(CopyOp::Universal(_))) && side.vector == 1;
         let [rows, columns] = self.tile;

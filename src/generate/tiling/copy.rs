@@ -1,4 +1,4 @@
-//! Copies of tiles: from where to where, by whom, and what happens at the edges.
+//! Copies of tiles: source, destination, the threads or engine, and the guard at the edges.
 
 use crate::atom::{CopyAtom, Operand};
 use crate::dtype::DType;
@@ -18,7 +18,7 @@ pub enum Place {
     Fragments(&'static str, Operand),
 }
 
-/// What is known of a matrix in global memory, whatever its extents.
+/// Properties of a matrix in global memory that hold for all extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Global {
     /// The mode whose neighbours are neighbours in memory: 0 for M- or N-major, 1 for K-major.
@@ -38,7 +38,7 @@ pub struct Global {
 pub enum CopyOp {
     /// `ld` or `st` of so many bytes.
     Universal(Bytes),
-    /// `ld` of so many bytes into registers, and `st` of so many of them at a time.
+    /// A load into registers and a store from them, with widths of their own.
     Through {
         /// Bytes of a load.
         load: Bytes,
@@ -128,7 +128,7 @@ pub enum Engine {
     },
 }
 
-/// What happens to elements outside of a matrix.
+/// How elements outside of a matrix are guarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
     /// There are none: both sides are tiles.
@@ -174,7 +174,7 @@ pub struct TileCopy {
     pub to: Place,
     /// By whom.
     pub engine: Engine,
-    /// What happens outside of a matrix.
+    /// How elements outside of a matrix are guarded.
     pub guard: Guard,
     /// When it is done.
     pub completes: Completion,

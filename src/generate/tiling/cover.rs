@@ -1,5 +1,5 @@
-//! The proofs: each element is copied exactly once, by vectors that are whole and aligned, from the base on; what is outside of a
-//! matrix is guarded; an MMA takes each element of its tile once.
+//! The proofs. Each element is copied exactly once. Vectors are whole, and aligned from the base on. Elements outside of a matrix are
+//! guarded. An MMA takes each element of its tile once.
 
 use core::fmt;
 
@@ -32,7 +32,7 @@ pub enum Law {
     Registers,
     /// A tensor in shared memory is there while it is used.
     Lifetime,
-    /// Stages are filled, waited for and freed by those who have to.
+    /// Producers fill the stages of a pipeline; consumers wait for them and free them.
     Pipeline,
     /// A reduction goes over all threads that hold a part of it.
     Reduces,

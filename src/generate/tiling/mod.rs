@@ -39,20 +39,20 @@ use crate::atom::{MmaAtom, Operand, TiledMma};
 use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
 use crate::units::Bytes;
 
-/// One kernel on one architecture: what its threads do with a CTA tile.
+/// One kernel on one architecture: the work of its threads on a CTA tile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tiling {
     /// The CTA tile, (BM,BN,BK), in elements.
     pub tile: [i64; 3],
     /// Tensors in shared memory, in the order in which they lie there.
     pub smem: Vec<SmemTensor>,
-    /// Which of them are filled together, stage by stage.
+    /// The tensors that are filled together, stage by stage.
     pub pipelines: Vec<Pipeline>,
     /// What moves between memories.
     pub copies: Vec<TileCopy>,
     /// What is multiplied.
     pub mmas: Vec<TileMma>,
-    /// What is summed up, or compared, over threads.
+    /// Reductions over threads.
     pub reduces: Vec<TileReduce>,
     /// What the threads are for, from thread 0 on.
     pub roles: Vec<Role>,
@@ -181,10 +181,10 @@ pub enum Schedule {
         group: Option<u32>,
         /// The mode that they lie along: 0 for M, 1 for N.
         along: usize,
-        /// Groups of the consumers, each of which computes a tile of its own: of the tiles of a CTA they take the next by turns.
+        /// Groups of consumers with a tile each. The groups of a CTA take its tiles in turn.
         teams: u32,
-        /// Stream-K: the tiles that fill no round of clusters are shared by all of them along K, where each then computes at least so
-        /// many k-tiles less, and not fewer; their sums lie in the workspace. 0: each tile is computed as a whole.
+        /// stream-K: the least saving, in k-tiles a cluster, before the last wave is split along K, and the shortest piece. The
+        /// partial sums lie in the workspace. 0 disables stream-K.
         stream_k: u32,
     },
 }
@@ -200,7 +200,7 @@ impl Tiling {
         self.roles.iter().filter(|role| role.task == task || role.task == Task::All).map(|role| role.threads).sum()
     }
 
-    /// Groups of the consumers, each of which computes a tile of its own.
+    /// Groups of consumers with a tile each.
     pub fn teams(&self) -> u32 {
         match self.schedule {
             Schedule::OneTileACta => 1,
@@ -275,8 +275,8 @@ impl Tiling {
         self.cluster[2].max(1)
     }
 
-    /// Mbarriers: a pair for each stage of a pipeline that hands over by them, full and empty, one for the turn of each team,
-    /// where there are several, and a pair for sums of parts of K, where CTAs give them to each other.
+    /// Number of mbarriers. A pipeline that completes by mbarrier has a full and an empty one a stage. Teams that take turns have one
+    /// each. Split-K within a cluster has a pair for the sums that CTAs exchange.
     pub fn mbarriers(&self) -> u64 {
         let by_turns = if self.teams() > 1 { u64::from(self.teams()) } else { 0 };
         let of_parts = if self.splits() > 1 { 2 } else { 0 };

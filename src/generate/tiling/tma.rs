@@ -27,7 +27,7 @@ impl SmemTensor {
 }
 
 impl TileCopy {
-    /// What is known of the side in global memory, and the tensor in shared memory, where the copy is between them.
+    /// The global side and the tensor in shared memory, if the copy is between these memories.
     pub(crate) fn in_global_and_shared(&self) -> Option<(Global, &'static str)> {
         match (self.from, self.to) {
             (Place::Global(global), Place::Shared(name)) | (Place::Shared(name), Place::Global(global)) => {
@@ -37,8 +37,8 @@ impl TileCopy {
         }
     }
 
-    /// The tensor map of a matrix of (rows, columns), `leading` elements from one row to the next, at an address, and of so many
-    /// batches of it, each so many elements behind the one before; `None` where no TMA copies it, or not into or out of this tensor.
+    /// The tensor map of a matrix (rows, columns) at an address. `leading` is the distance of rows in elements; `batches` is the number
+    /// of batches and their distance in elements. `None` unless TMA copies into or out of this tensor.
     pub fn tensor_map(
         &self,
         tensor: &SmemTensor,
@@ -84,7 +84,7 @@ impl Tiling {
             return;
         }
         let whole = copy.tile.iter().zip(&extents).all(|(tile, extent)| tile % extent == 0);
-        // CuTe makes a box of what lies in one piece, and divides its other mode among those who share the tile.
+        // CuTe makes a box of one contiguous piece, and divides the other mode among the CTAs that share the tile.
         let contiguous = global.contiguous;
         let along = tensor.layout.mode(contiguous).unwrap_or_else(Layout::unit);
         let piece = (0..along.size()).take_while(|i| along.at(*i).is_ok_and(|at| at == *i)).count() as i64;
