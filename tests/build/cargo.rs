@@ -166,7 +166,7 @@ fn tools_that_appear_or_vanish_are_seen() {
 fn an_optional_kernel_is_tried_again_at_every_build() {
     let user = Crate::new(true);
     let stub = user.makes(&[], "stub");
-    for word in ["kernel one is a stub", "nvcc not found", "C++ compiler", "CUDA headers"] {
+    for word in ["kernel one is a stub", "nvcc not found", "C++ compiler", "CUTLASS"] {
         assert!(stub.said.contains(word), "{word}: {}", stub.said);
     }
     assert!(user.makes(&[], "stub").script);

@@ -428,7 +428,7 @@ fn a_poisoned_entry_is_seen_and_made_again() {
         fs::write(dir.join("entry.json"), list.to_string()).unwrap();
     };
     for (name, why) in
-        [("add.ptx", "add.ptx is no whole PTX: the text is empty"), ("add.fatbin", "its fatbin is empty")]
+        [("add.ptx", "add.ptx is not complete PTX: the text is empty"), ("add.fatbin", "its fatbin is empty")]
     {
         let place = Place::new("good");
         let good = place.compile().unwrap();

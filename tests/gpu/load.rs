@@ -269,8 +269,8 @@ fn damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver() {
           because: it was written by another version of cutemplate, or is damaged
           help:    build the kernel again, with the version in [dependencies]
         kernel `add`: its ABI means something else here than where it was compiled
-          found:    80d501c097e026f13b1de92104ba45c38d56c3a333a1506fe4e93716759cfa91
-          required: 50511a8959edf9e4a3f6dcce6b008d3860e9d08e560e7fc888d3f6674d93bd88, which the build wrote down
+          found:    2ecafea69b28a0c0571e0934178a49780444c468ac426bc4ad6ac58ce45c69c2
+          required: dc78e695a28392755121a171828e057486374d8f0fa5c5b03846fed2bcc6e8fd, which the build wrote down
           because:  a launch with other grids or parameters would touch other memory
           help:     build it again, or use the version of cutemplate that built it
     "#]]

@@ -46,7 +46,7 @@ const MEMCHECK: Defect = Defect {
 const RACECHECK: Defect = Defect {
     what: "tiles are read before they are whole",
     settings: "variant=block_2d\na=col",
-    from: "      __syncthreads();  // the tiles are whole before they are read\n",
+    from: "      __syncthreads();  // all threads have written the tiles\n",
     to: "",
     extents: [131, 70, 45],
     pad: None,

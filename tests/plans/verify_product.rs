@@ -409,13 +409,14 @@ fn a_baseline_that_says_nothing_is_refused() {
     set(&mut all[0], 0, 0, f32::NAN);
     add(&all, &baseline(random, &plan, &all));
     expect_test::expect![[r#"
-        the baseline cannot be compared with: found a product of NaN whose terms have sizes of 1.1016845 in all
-        the baseline cannot be compared with: found a product of inf whose terms have sizes of 1.1016845 in all
-        the baseline cannot be compared with: found a product of 0.44724867 whose terms have sizes of inf in all
-        the baseline cannot be compared with: found a product of 0.44724867 whose terms have sizes of 3.4028235e38 in all
+        the baseline cannot be compared with: found a product of NaN with terms of 1.1016845 in total size
+        the baseline cannot be compared with: found a product of inf with terms of 1.1016845 in total size
+        the baseline cannot be compared with: found a product of 0.44724867 with terms of inf in total size
+        the baseline cannot be compared with: found a product of 0.44724867 with terms of 3.4028235e38 in total size
         the baseline cannot be compared with: found Tensor f32 (4,4):(4,1), and a product of f32 (3,4,1)
-        the baseline cannot be compared with: found a product of NaN whose terms have sizes of NaN in all
-    "#]].assert_eq(&refused);
+        the baseline cannot be compared with: found a product of NaN with terms of NaN in total size
+    "#]]
+    .assert_eq(&refused);
 }
 
 /// Several cores take some rows each: the same mismatches, of the lowest coordinates first, with and without batches.

@@ -173,7 +173,7 @@ impl Function {
     /// ```
     /// use cutemplate::expr::Function;
     ///
-    /// assert_eq!(Function::ternary(|a, _, c| a + c).unused_inputs(), [1]);
+    /// assert_eq!(Function::binary(|a, _| a.relu()).unused_inputs(), [1]);
     /// ```
     pub fn unused_inputs(&self) -> Vec<usize> {
         (0..self.inputs).filter(|i| !self.nodes.contains(&Node::Input(*i))).map(usize::from).collect()
