@@ -182,3 +182,12 @@ fn results_are_written_as_junit() {
     tool(&["run", &all[0], &all[1], &all[2], "--junit", &report]);
     assert_eq!(fs::read_to_string(&report).expect("written"), xml);
 }
+
+#[test]
+fn the_sample_launch_has_no_findings() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/scale.json");
+    let output = tool(&["run", sample, "--seeds", "3"]);
+    let out = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{out}{}", text(&output.stderr));
+    assert!(out.contains("scale: right with seed 0") && out.contains("right with each seed from 0 to 2"), "{out}");
+}

@@ -1,4 +1,5 @@
-//! The proofs. Each element is copied exactly once. Vectors are whole, and aligned from the base on. Elements outside of a matrix are
+//! The proofs: [`Tiling::flaws`] runs them all. Those of copies and MMAs are here, the others in `factors`, `guard`, `injective`,
+//! `pipeline`, `reduce`, `roles` and `tma`. Each element is copied exactly once. Vectors are whole, and aligned from the base on. Elements outside of a matrix are
 //! guarded. An MMA takes each element of its tile once.
 
 use core::fmt;
@@ -28,7 +29,7 @@ pub enum Law {
     Swizzle,
     /// Warps and clusters do what the copies and MMAs ask for.
     Roles,
-    /// A thread has the registers that its accumulators and fragments take.
+    /// A thread has the registers that its accumulators take.
     Registers,
     /// A tensor in shared memory is there while it is used.
     Lifetime,
@@ -157,7 +158,7 @@ impl Tiling {
             _ => once(copy.what, copy.tile, &sides.to, flaws),
         }
         if copy.hands_over_accumulators() {
-            self.hands_over(copy, &sides.from, flaws);
+            self.stores_what_it_has(copy, &sides.from, flaws);
         }
         for (place, side) in [(copy.from, &sides.from), (copy.to, &sides.to)] {
             self.vector_flaws(copy, place, side, flaws);
@@ -165,7 +166,7 @@ impl Tiling {
     }
 
     /// Whether what a thread stores, part by part of the tile of D, is what it has accumulated.
-    fn hands_over(&self, copy: &TileCopy, stored: &Moves, flaws: &mut Flaws) {
+    fn stores_what_it_has(&self, copy: &TileCopy, stored: &Moves, flaws: &mut Flaws) {
         let Some((mma, _)) = self.fragments_of(copy) else { return };
         let ([m, n, _], [rows, columns]) = (mma.tile, copy.tile);
         let parts = || (0..m / rows).flat_map(|r| (0..n / columns).map(move |c| (r * rows, c * columns)));

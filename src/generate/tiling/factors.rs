@@ -11,7 +11,7 @@ impl Tiling {
         for mma in &self.mmas {
             for (operand, factor) in mma.factors() {
                 match factor {
-                    Factor::Accumulators(name) => self.handed_on(mma, operand, name, flaws),
+                    Factor::Accumulators(name) => self.multiplies_what_it_has(mma, operand, name, flaws),
                     // A tiling without pipelines is the epilogue of another one.
                     Factor::Shared(name)
                         if !self.pipelines.is_empty()
@@ -40,7 +40,7 @@ impl Tiling {
     }
 
     /// Whether each thread has accumulated the elements that it multiplies next.
-    fn handed_on(&self, mma: &TileMma, operand: Operand, from: &str, flaws: &mut Flaws) {
+    fn multiplies_what_it_has(&self, mma: &TileMma, operand: Operand, from: &str, flaws: &mut Flaws) {
         let tile = mma.tile_of(operand);
         let Some(first) = self.mma(from).filter(|first| first.tile_of(Operand::C) == tile) else {
             let found = format!("{}: {operand} from the accumulators of {from}", mma.name);
@@ -55,7 +55,8 @@ impl Tiling {
         let (Some(has), Some(takes)) = (flaws.take(first.name, has), flaws.take(mma.name, takes)) else { return };
         if let Some(thread) = others_in(&takes, &has) {
             let found = format!("{}: thread {thread} multiplies others than it has accumulated", mma.name);
-            flaws.push(Law::CoversOnce, found, format!("the accumulators of {from}, of the same thread"), ONCE);
+            let because = "a thread multiplies its own registers: nothing moves them between threads";
+            flaws.push(Law::CoversOnce, found, format!("the accumulators of {from}, of the same thread"), because);
         }
     }
 }
