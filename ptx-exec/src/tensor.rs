@@ -36,7 +36,7 @@ impl Tensor {
         for (n, d) in self.shape.iter().zip(&self.stride) {
             let (n, d) = (i128::from(*n), i128::from(*d) * i128::from(self.item));
             if n > 1 && d != 0 {
-                start += if d < 0 { (n - 1).saturating_mul(d) } else { 0 };
+                start = start.saturating_add(if d < 0 { (n - 1).saturating_mul(d) } else { 0 });
                 modes.push((n, d.abs()));
             }
         }
@@ -60,10 +60,13 @@ impl Tensor {
                 "a stride for each extent, items of a byte or more".to_owned(),
             );
         }
+        if self.is_empty() {
+            return Ok(());
+        }
         let (start, modes) = self.modes();
         let end = modes.iter().fold(start, |end, (n, d)| end.saturating_add((n - 1).saturating_mul(*d)));
         let end = end.saturating_add(i128::from(self.item));
-        if !self.is_empty() && (start < 0 || end > i128::from(bytes)) {
+        if start < 0 || end > i128::from(bytes) {
             let found = format!("bytes {start} to {end} of {bytes}");
             return refuse(
                 "a tensor leaves its buffer",
@@ -115,6 +118,8 @@ impl Elements {
         if tensors.is_empty() {
             return Ok(None);
         }
+        // A tensor without elements has any strides, and no address belongs to it.
+        let tensors: Vec<Tensor> = tensors.iter().filter(|tensor| !tensor.is_empty()).cloned().collect();
         let pages = if tensors.iter().any(|tensor| fills(tensor, bytes)) { 0 } else { bytes.div_ceil(PAGE) };
         let pages = (0..pages).map(|_| OnceLock::new()).collect();
         Ok(Some(Elements { tensors: tensors.into(), pages }))
@@ -149,7 +154,7 @@ impl Elements {
 
     fn page(&self, number: u64) -> Box<[u64; WORDS]> {
         let mut bits = Box::new([0; WORDS]);
-        for tensor in self.tensors.iter().filter(|tensor| !tensor.is_empty()) {
+        for tensor in self.tensors.iter() {
             let (start, mut modes) = tensor.modes();
             // Modes whose elements follow upon each other are one run.
             let mut run = i128::from(tensor.item);
@@ -178,7 +183,7 @@ impl Elements {
 fn fills(tensor: &Tensor, bytes: u64) -> bool {
     let (start, modes) = tensor.modes();
     let dense = modes.iter().rev().try_fold(i128::from(tensor.item), |run, (n, d)| (*d == run).then_some(run * n));
-    !tensor.is_empty() && start == 0 && dense == Some(i128::from(bytes))
+    start == 0 && dense == Some(i128::from(bytes))
 }
 
 /// Marks the runs of a tensor that lie in a page, which begins at byte 0.
@@ -258,10 +263,18 @@ mod tests {
             (tensor(0, 4, &[2, 1 << 60], &[1 << 60, 1 << 60]), 1 << 40),
             (tensor(0, 0, &[4], &[1]), 16),
             (tensor(0, 4, &[4, 2], &[1]), 16),
+            (tensor(u64::MAX, u64::MAX, &[u64::MAX; 4], &[i64::MIN; 4]), u64::MAX),
+            (tensor(0, u64::MAX, &[u64::MAX; 4], &[i64::MAX, i64::MIN, i64::MAX, i64::MIN]), 1),
         ] {
             assert!(Elements::new(std::slice::from_ref(&tensor), "b", bytes).is_err(), "{tensor:?}");
         }
-        assert!(Elements::new(&[tensor(0, 4, &[0, 9], &[1, 99])], "b", 0).is_ok());
+        // Without elements, any extents and strides fit, and no byte belongs to them.
+        for (shape, stride) in [([0, 9], [1, 99]), ([0, u64::MAX], [i64::MIN, i64::MAX]), ([1 << 63, 0], [1, 1 << 62])]
+        {
+            let elements =
+                Elements::new(&[tensor(0, 4, &shape, &stride)], "b", 64).expect("it fits").expect("a tensor");
+            assert!(elements.has_gaps() && !elements.inside(0, 1) && elements.name(0).is_none());
+        }
     }
 
     #[test]

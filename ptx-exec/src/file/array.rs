@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::bad;
 use crate::Error;
-use crate::npy::{Header, source};
+use crate::npy::{self, Header, source};
 use crate::types::Ty;
 
 /// The largest array, in bytes.
@@ -101,16 +101,7 @@ fn element(descr: &str) -> Result<u64, (&'static str, &'static str)> {
 
 /// The header of an array without one: of so many elements, or of one alone.
 pub(super) fn header(descr: &str, elements: Option<u64>) -> Vec<u8> {
-    let shape = elements.map_or_else(|| "()".to_owned(), |n| format!("({n},)"));
-    let mut dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
-    // numpy.lib.format: the elements begin at a multiple of 64 bytes.
-    const BEFORE: usize = 10;
-    dict.push_str(&" ".repeat(63 - (BEFORE + dict.len()) % 64));
-    dict.push('\n');
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((dict.len() as u16).to_le_bytes());
-    bytes.extend(dict.as_bytes());
-    bytes
+    npy::encode(descr, elements.as_slice(), false)
 }
 
 /// NumPy's name of a type of PTX; types that it lacks are bits.

@@ -2,7 +2,7 @@
 
 use super::cover::{Flaws, Law, tile_layout};
 use super::moves::{Moves, WARP};
-use super::{Engine, Lives, Place, TileCopy, Tiling};
+use super::{Lives, TileCopy, Tiling};
 use crate::atom::Operand;
 use crate::layout::LayoutError;
 
@@ -179,13 +179,6 @@ fn is_butterfly(lanes: u32) -> bool {
     let first = lanes.trailing_zeros();
     let apart = (0..WARP as u32).filter(|lane| lanes >> lane & 1 != 0).fold(0, |bits, lane| bits | (lane ^ first));
     lanes == 0 || lanes.count_ones() == 1 << apart.count_ones()
-}
-
-impl TileCopy {
-    /// Whether each thread keeps what it copies.
-    pub fn keeps(&self) -> bool {
-        matches!((self.to, &self.engine), (Place::Threads, Engine::Threads { .. }))
-    }
 }
 
 impl TileReduce {

@@ -52,7 +52,7 @@ pub(super) fn stream_k(recipe: &Gemm, tiling: &Tiling) -> Result<[Tiling; 2], La
         completes: Completion::Program,
         split: None,
     };
-    // What comes behind the mainloop: nothing is filled.
+    // This tiling begins behind the mainloop, so it has no pipeline.
     let (smem, pipelines) = (Vec::new(), Vec::new());
     let give = Tiling { tile: [m, n, k], smem, pipelines, copies: vec![give], ..tiling.clone() };
     let columns = 1_i64 << n.trailing_zeros();
