@@ -2,19 +2,20 @@
 //! one; on request for seconds on end, with clock and energy, and with what memory allows.
 //!
 //! Driver, cuBLASLt and NVML are stand-ins (`support/driver.c`, `support/cublaslt.c`, `support/nvml.c`), so all of this runs without a GPU.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
+#![cfg(all(feature = "cli", target_os = "linux"))]
 
 use crate::driver;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
-use cutemplate::launch::bench::{self, BenchError, How, ProductReport};
 use cutemplate::launch::{AnyKernel, Gpu, Protocol};
 use cutemplate::plan::{Operand, Plan};
 use cutemplate::recipe::gemm::Factors;
 use cutemplate::recipe::{Gemm, Recipe, TensorSpec};
 use cutemplate::verify::Fill;
 use driver::{fatbin, with_driver};
+
+use crate::lab::{BenchError, How, ProductReport, products};
 
 /// The kernel that the stand-in computes: f16 in, f32 out.
 fn plan() -> Plan {
@@ -23,7 +24,7 @@ fn plan() -> Plan {
     recipe.plan_as("gemm", &targets).expect("a right recipe").parts()[0].clone()
 }
 
-fn measure(plan: Plan, how: How, sustained_seconds: f64) -> Result<ProductReport, BenchError> {
+fn measure(plan: Plan, how: How) -> Result<ProductReport, BenchError> {
     let gpu = Gpu::find().expect("the stand-in");
     // SAFETY: the stand-in runs nothing.
     let kernel = unsafe { AnyKernel::load_unchecked(&gpu, plan, &fatbin()) }.expect("loads");
@@ -31,18 +32,18 @@ fn measure(plan: Plan, how: How, sustained_seconds: f64) -> Result<ProductReport
     let operands = kernel.plan().operands().iter().zip(&shapes);
     let layout = |(o, shape): (&Operand, &[i64; 3])| o.layout(&shape[..o.strides.len()], None).expect("small").into();
     let layouts: Vec<_> = operands.map(layout).collect();
-    let protocol = Protocol { warmup: 1, timings: 3, max_batch: 2, sustained_seconds, ..Protocol::default() };
+    let protocol = Protocol { warmup: 1, timings: 3, max_batch: 2, ..Protocol::default() };
     let scalars: Vec<f64> = kernel.plan().scalars().iter().map(|_| 0.5).collect();
-    bench::products(&gpu, &[&kernel], &layouts, &scalars, (Fill::Small, 1), how, &protocol)
+    products(&gpu, &[&kernel], &layouts, &scalars, (Fill::Small, 1), how, &protocol)
 }
 
 /// The report of a run with these settings of the stand-ins, or its error.
-fn told(test: &str, settings: &[(&str, &str)], how: How, sustained: f64) -> Result<ProductReport, String> {
+fn told(test: &str, settings: &[(&str, &str)], how: How) -> Result<ProductReport, String> {
     let size = plan().params().size().to_string();
     // No log: its lines take longer than the launches.
     let usual = [("STAND_IN_HALF_PRODUCTS", "1"), ("STAND_IN_PARAM_SIZE", &*size), ("STAND_IN_LOG", "")];
     let settings = [&usual, settings].concat();
-    let done = with_driver(&format!("baseline::{test}"), &settings, || match measure(plan(), how, sustained) {
+    let done = with_driver(&format!("baseline::{test}"), &settings, || match measure(plan(), how) {
         Ok(report) => serde_json::to_string(&report).expect("text"),
         Err(error) => format!("failed: {error}"),
     });
@@ -55,7 +56,7 @@ fn told(test: &str, settings: &[(&str, &str)], how: How, sustained: f64) -> Resu
 #[test]
 fn the_fastest_algorithm_of_all_that_are_proposed_is_the_baseline() {
     let name = "the_fastest_algorithm_of_all_that_are_proposed_is_the_baseline";
-    let report = told(name, &[], How::default(), 0.0).expect("it measures");
+    let report = told(name, &[], How::default()).expect("it measures");
     let base = &report.baseline;
     // Of four one is refused by its state and one where it is launched. To the 50 us between any two events the third adds 100 and
     // is timed in batches of two; the first adds 300.
@@ -75,7 +76,7 @@ fn the_fastest_algorithm_of_all_that_are_proposed_is_the_baseline() {
 fn without_algorithms_there_is_no_baseline() {
     let name = "without_algorithms_there_is_no_baseline";
     for (has, why) in [("0", "its heuristics propose nothing for these operands"), ("9", "")] {
-        let told = told(name, &[("STAND_IN_LT_ALGORITHMS", has)], How::default(), 0.0);
+        let told = told(name, &[("STAND_IN_LT_ALGORITHMS", has)], How::default());
         match (told, why) {
             (Err(error), why) if !why.is_empty() => assert_eq!(error, format!("cuBLAS: cublasLt: {why}")),
             (Ok(report), "") => assert_eq!(report.baseline.tried, 7, "{report}"),
@@ -87,7 +88,7 @@ fn without_algorithms_there_is_no_baseline() {
 #[test]
 fn seconds_on_end_have_a_clock_and_an_energy() {
     let name = "seconds_on_end_have_a_clock_and_an_energy";
-    let report = told(name, &[], How::default(), 0.1).expect("it measures");
+    let report = told(name, &[], How { sustained_seconds: 0.1, ..How::default() }).expect("it measures");
     for sustained in [report.baseline.sustained, report.kernels[0].sustained] {
         let sustained = sustained.expect("it was asked for");
         assert_eq!(sustained.sm_mhz, Some(1500));
@@ -106,7 +107,7 @@ fn seconds_on_end_have_a_clock_and_an_energy() {
 fn what_the_driver_does_not_tell_is_left_out() {
     let name = "what_the_driver_does_not_tell_is_left_out";
     for settings in [("STAND_IN_NVML", "9"), ("STAND_IN_NO_ENERGY", "1")] {
-        let report = told(name, &[settings], How::default(), 0.02).expect("it measures");
+        let report = told(name, &[settings], How { sustained_seconds: 0.02, ..How::default() }).expect("it measures");
         let sustained = report.baseline.sustained.expect("it was asked for");
         assert_eq!((sustained.watts, sustained.joules_per_tflop), (None, None), "{report}");
         if settings.0 == "STAND_IN_NVML" {
@@ -121,7 +122,7 @@ fn what_the_driver_does_not_tell_is_left_out() {
 #[test]
 fn memory_is_timed_beside_the_kernels() {
     let name = "memory_is_timed_beside_the_kernels";
-    let report = told(name, &[], How { ceilings: true, ..How::default() }, 0.0).expect("it measures");
+    let report = told(name, &[], How { ceilings: true, ..How::default() }).expect("it measures");
     let ceilings = report.ceilings.clone().expect("it was asked for");
     // 5 x 3 elements of f32; half of all bytes read, half written.
     let bytes = [60.0, (5.0 * 8.0 + 8.0 * 3.0) * 2.0 + 60.0];
@@ -162,7 +163,7 @@ fn the_epilogue_is_the_kernel_s_where_cublaslt_has_it() {
             [("STAND_IN_PARAM_SIZE", &*size), ("STAND_IN_LT_PLAIN", plain), ("EPILOGUE", epilogue), ("AUX", aux)];
         let done = with_driver(name, &settings, || {
             let [epilogue, aux] = ["EPILOGUE", "AUX"].map(|name| std::env::var(name).expect("set"));
-            let report = measure(plan(&epilogue, &aux), How::default(), 0.0).expect("measures");
+            let report = measure(plan(&epilogue, &aux), How::default()).expect("measures");
             // The stand-in computes no kernel with an epilogue.
             assert_eq!((report.kernels.len(), report.wrong.len()), (0, 1));
             report.baseline.computes
@@ -172,7 +173,6 @@ fn the_epilogue_is_the_kernel_s_where_cublaslt_has_it() {
 }
 
 /// The tool on the stand-ins, with a kernel that nvcc compiles.
-#[cfg(feature = "cli")]
 #[test]
 fn the_tool_draws_what_it_measured() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -10,7 +10,7 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::artifact::{self, Artifact, Parts, Ptx};
 use cutemplate::diagnostic::Code;
 use cutemplate::digest::Digest;
-use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, Kernel, LaunchError, LoadError, Protocol, bench};
+use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, Kernel, LaunchError, LoadError, Protocol};
 use cutemplate::plan::Plan;
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::recipe::{ElementwiseAdd, FAMILIES, Recipe};
@@ -375,21 +375,23 @@ fn a_matrix_may_have_more_than_2_31_elements() {
 }
 
 /// The shape of a report, not its numbers: those are the benchmark's.
+#[cfg(feature = "cli")]
 #[test]
 #[ignore = "needs a GPU"]
 fn a_bench_reports_what_it_did() {
+    use crate::lab::{How, against_copy};
     let gpu = gpu::find();
     for plan in additions() {
         let Some(kernel) = gpu::load(gpu.as_ref(), plan) else { continue };
         let Some(gpu) = &gpu else { continue };
         let protocol = Protocol { timings: 30, ..Protocol::default() };
-        let report = bench::run(
+        let report = against_copy(
             gpu,
             &kernel,
             &[TensorLayout::contiguous(4096, 4096); 3],
             &[],
             (Fill::Normal, 1),
-            bench::How::default(),
+            How::default(),
             &protocol,
         )
         .expect("numbers");

@@ -7,7 +7,7 @@
 use crate::driver::{Refusals, artifact, fatbin, with_driver};
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
-use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, Kernel, LaunchError, Protocol, bench};
+use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, Kernel, LaunchError, Protocol};
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::recipe::{ElementwiseAdd, Gemm, Recipe};
 use cutemplate::units::Elements;
@@ -321,8 +321,10 @@ fn matrices_come_back_from_the_device_byte_for_byte() {
     assert_eq!(done.told, "[(4, 21), (4, 21), (4, 21)]");
 }
 
+#[cfg(feature = "cli")]
 #[test]
 fn a_bench_interleaves_kernel_and_copy_and_reports_rates() {
+    use crate::lab::{How, against_copy};
     let done = with_driver(
         "launch::a_bench_interleaves_kernel_and_copy_and_reports_rates",
         &[("STAND_IN_L2", "6291456")],
@@ -337,23 +339,16 @@ fn a_bench_interleaves_kernel_and_copy_and_reports_rates() {
                 ..Default::default()
             };
             let layout = TensorLayout::contiguous(1024, 1024);
-            let report = bench::run(
-                &gpu,
-                kernel.any(),
-                &[layout; 3],
-                &[],
-                (Fill::Integers, 1),
-                bench::How::default(),
-                &protocol,
-            )
-            .expect("numbers");
-            let too_large = bench::run(
+            let report =
+                against_copy(&gpu, kernel.any(), &[layout; 3], &[], (Fill::Integers, 1), How::default(), &protocol)
+                    .expect("numbers");
+            let too_large = against_copy(
                 &gpu,
                 kernel.any(),
                 &[TensorLayout::contiguous(4096, 4096); 3],
                 &[],
                 (Fill::Integers, 1),
-                bench::How::default(),
+                How::default(),
                 &protocol,
             );
             format!("{report}\n{}", too_large.expect_err("256 MiB on the stand-in"))

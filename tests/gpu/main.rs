@@ -30,6 +30,10 @@ mod expr;
 mod gpu;
 #[path = "../support/kernels/mod.rs"]
 mod kernels;
+#[cfg(feature = "cli")]
+#[path = "../../src/bin/cutemplate/lab/mod.rs"]
+#[expect(unused_imports, reason = "the tool uses more of it")]
+mod lab;
 #[cfg(target_os = "linux")]
 #[path = "../support/order.rs"]
 mod order;

@@ -2,13 +2,12 @@
 //! what is right is timed in turn with cuBLAS.
 //!
 //! Driver and cuBLAS are stand-ins (`support/driver.c`, `support/cublas.c`) that multiply, so all of this runs without a GPU.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
+#![cfg(all(feature = "cli", target_os = "linux"))]
 
 use crate::driver;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
-use cutemplate::launch::bench::{self, BenchError, How, ProductReport};
 use cutemplate::launch::{AnyKernel, Gpu, Protocol};
 use cutemplate::plan::Plan;
 use cutemplate::recipe::sgemm::Variant;
@@ -16,6 +15,8 @@ use cutemplate::recipe::{Gemm, Recipe, Sgemm};
 use cutemplate::verify::{Fill, TensorLayout};
 use driver::{fatbin, with_driver};
 use expect_test::expect;
+
+use crate::lab::{BenchError, How, ProductReport, products};
 
 /// Kernels whose parameters the stand-in knows.
 fn plans() -> Vec<Plan> {
@@ -44,7 +45,7 @@ fn measure_all(
     let layouts: Vec<TensorLayout> = operands.map(|(o, shape)| o.layout(shape, ld).expect("small").into()).collect();
     let protocol = Protocol { warmup: 1, timings: 3, max_batch: 2, ..Protocol::default() };
     let kernels: Vec<&AnyKernel> = kernels.iter().collect();
-    bench::products(&gpu, &kernels, &layouts, scalars, inputs, How::default(), &protocol)
+    products(&gpu, &kernels, &layouts, scalars, inputs, How::default(), &protocol)
 }
 
 /// What a run with these settings of the stand-in says.
@@ -159,7 +160,6 @@ fn a_failure_names_its_kernel_or_cublas() {
 }
 
 /// The tool on the stand-ins, with kernels that nvcc compiles: those of the catalogue, for the same architectures.
-#[cfg(feature = "cli")]
 pub(crate) fn bench(arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i32>, Vec<serde_json::Value>, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_cutemplate"));
     command
@@ -173,7 +173,6 @@ pub(crate) fn bench(arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i3
     (output.status.code(), objects, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-#[cfg(feature = "cli")]
 #[test]
 fn the_tool_fails_where_a_kernel_is_wrong() {
     let rungs = ["--variant", "naive", "--variant", "smem_tiled", "--problem", "40x30x20", "--problem", "5x64x7"];

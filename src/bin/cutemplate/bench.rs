@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use cutemplate::launch::{Gpu, Protocol, bench};
+use cutemplate::launch::{Gpu, Protocol};
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::args::{BenchArgs, Problem};
 use crate::device;
+use crate::lab::{How, against_copy};
 use crate::output::{Failure, Output};
 use crate::product::{self, Measurement, Trials};
 use crate::{chart, chosen, fit, random, run};
@@ -76,12 +77,12 @@ fn copies(args: &BenchArgs, trials: &Trials, out: &Output) -> Result<ExitCode, F
     let gpu = gpu()?;
     let kernels = trials.plans.iter().map(|plan| device::load(&gpu, plan, out)).collect::<Result<Vec<_>, _>>()?;
     let protocol = protocol(args.timings, args.rest);
-    let how = bench::How { graph: args.graph, warm: args.warm, ceilings: false };
+    let how = How { graph: args.graph, warm: args.warm, ..How::default() };
     for (problem, chosen) in &trials.of {
         for kernel in chosen.iter().map(|index| &kernels[*index]) {
             let scalars = run::scalars(kernel.plan(), &args.scalar)?;
             let layouts = run::layouts(kernel.plan(), &problem.0, args.ld)?;
-            let report = bench::run(&gpu, kernel, &layouts, &scalars, (args.fill, args.seed), how, &protocol);
+            let report = against_copy(&gpu, kernel, &layouts, &scalars, (args.fill, args.seed), how, &protocol);
             let report = report.map_err(Failure::message)?;
             out.text(&report);
             out.object(json!({ "bench": report }));
@@ -93,9 +94,10 @@ fn copies(args: &BenchArgs, trials: &Trials, out: &Output) -> Result<ExitCode, F
 /// How products are measured.
 fn measurement(args: &BenchArgs) -> Result<Measurement<'_>, Failure> {
     finite(args.fill)?;
-    let how = bench::How { graph: args.graph, warm: args.warm, ceilings: args.ceilings };
+    let (graph, warm, ceilings) = (args.graph, args.warm, args.ceilings);
+    let how = How { graph, warm, ceilings, sustained_seconds: args.sustained };
     let inputs = (args.fill, args.seed);
-    let protocol = Protocol { sustained_seconds: args.sustained, ..protocol(args.timings, args.rest) };
+    let protocol = protocol(args.timings, args.rest);
     Ok(Measurement { ld: args.ld, scalars: &args.scalar, inputs, how, protocol, keep_going: args.random.is_some() })
 }
 

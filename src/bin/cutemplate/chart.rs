@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use cutemplate::draw::{self, Bar, Bars, Mark, Options};
-use cutemplate::launch::bench::{ProductReport, ProductRow};
 
+use crate::lab::{ProductReport, ProductRow};
 use crate::output::Failure;
 
 /// The label of one kernel on one problem: `4096x4096x4096 kernel`, with the kernel only if there are several.

@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use cutemplate::arch::Arch;
 use cutemplate::launch::Gpu;
-use cutemplate::launch::bench::{Fit, Timed};
 use cutemplate::plan::Plan;
 use cutemplate::recipe::product::Extents;
 use cutemplate::settings::Settings;
 use serde_json::json;
 
 use crate::args::Problem;
+use crate::lab::{Fit, Timed};
 use crate::output::{Failure, Output};
 use crate::product::{Measurement, Trials};
 

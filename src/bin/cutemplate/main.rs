@@ -15,6 +15,7 @@ mod doctor;
 mod emit;
 mod fit;
 mod jsonl;
+mod lab;
 mod layout;
 mod layout_atom;
 mod layout_cmd;

@@ -4,7 +4,6 @@
 use cutemplate::arch::Targets;
 use cutemplate::build::Compiler;
 use cutemplate::emit::render;
-use cutemplate::launch::bench::{self, BenchError, How, ProductReport};
 use cutemplate::launch::{AnyKernel, Gpu, Protocol};
 use cutemplate::model::{H200, Machine};
 use cutemplate::plan::{Computes, Plan};
@@ -14,6 +13,7 @@ use serde_json::json;
 
 use crate::args::{Problem, Scalar};
 use crate::device;
+use crate::lab::{self, BenchError, How, ProductReport};
 use crate::output::{Failure, Output, counted};
 use crate::progress::{Fetching, while_working};
 use crate::run;
@@ -105,7 +105,7 @@ impl Measurement<'_> {
             let Some(first) = kernels.first() else { return Err(Failure::message("no candidate is left")) };
             let layouts = run::layouts(first.plan(), &problem.0, self.ld)?;
             let scalars = run::scalars(first.plan(), self.scalars)?;
-            let report = bench::products(gpu, &kernels, &layouts, &scalars, self.inputs, self.how, &self.protocol);
+            let report = lab::products(gpu, &kernels, &layouts, &scalars, self.inputs, self.how, &self.protocol);
             let report = match report {
                 Err(error @ (BenchError::Cublas(_) | BenchError::Memory { .. } | BenchError::Check(_)))
                     if self.keep_going =>

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use cutemplate::launch::Gpu;
-use cutemplate::launch::bench::{self, ProductReport, Ratios};
 use cutemplate::model::Machine;
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::recipe::{Family, product};
@@ -11,6 +10,7 @@ use cutemplate::settings::Settings;
 use serde_json::json;
 
 use crate::args::{BenchArgs, Problem};
+use crate::lab::{self, ProductReport, Ratios};
 use crate::output::{Failure, Output, counted};
 use crate::product::{Measurement, Trials, machine};
 
@@ -28,7 +28,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Failure> {
     let usual = args.kernel.plan_of(&args.kernel.settings()?, None, out)?;
     let chosen_for = machine(gpu.as_ref().ok(), usual.targets());
-    let problems = bench::random_problems(count, args.seed, args.spread);
+    let problems = lab::random_problems(count, args.seed, args.spread);
     let trials = trials(family, &usual, &args.kernel.settings()?, &problems, &chosen_for, |settings, name| {
         args.kernel.plan_of(settings, Some(name), out)
     })?;
@@ -52,7 +52,7 @@ pub(crate) fn run(
             let [m, n, k, _] = report.problem;
             out.text(format_args!("  {ratio:.4}  {m}x{n}x{k}  {}", report.kernels[0].kernel));
         }
-        out.object(json!({ "random": { "recipes": recipes, "seed": args.seed, "spread": args.spread.name(), "wrong": wrong, "ratios": ratios } }));
+        out.object(json!({ "random": { "recipes": recipes, "seed": args.seed, "spread": args.spread, "wrong": wrong, "ratios": ratios } }));
     }
     Ok(if wrong == 0 && timed.len() == count as usize { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -102,7 +102,7 @@ mod tests {
         let plan = |settings: &Settings, name: Option<&str>| gemm.plan(settings, name, &Targets::default());
         let given = Settings::parse_lines("out=f32");
         let usual = plan(&given, None).expect("a right recipe");
-        let problems = bench::random_problems(200, 1, bench::Spread::Log);
+        let problems = lab::random_problems(200, 1, lab::Spread::Log);
         let trials = trials(gemm, &usual, &given, &problems, &H200, |settings, name| Ok(plan(settings, Some(name))?));
         let trials = trials.expect("each has a recipe");
         assert_eq!(trials.of.len(), 200);

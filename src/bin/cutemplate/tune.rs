@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cutemplate::arch::Targets;
-use cutemplate::launch::{Gpu, bench};
+use cutemplate::launch::Gpu;
 use cutemplate::model::Machine;
 use cutemplate::recipe::product::{Major, Measured, Problem, Record};
 use cutemplate::recipe::{FAMILIES, Family, family};
@@ -12,6 +12,7 @@ use cutemplate::settings::Settings;
 
 use crate::args::{TuneArgs, settings};
 use crate::bench::measurable;
+use crate::lab::{How, ProductReport};
 use crate::output::{Failure, Output};
 use crate::product::{self, Measurement, Trials};
 
@@ -97,7 +98,7 @@ pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
     let machine = product::machine(gpu.as_ref().ok(), &targets);
     let trials = trials(args, family, &targets, &machine, out)?;
     let gpu = gpu.map_err(|none| Failure::message(format_args!("tuning needs a GPU; {none}")))?;
-    let how = bench::How { graph: !args.one_by_one, warm: args.warm, ceilings: false };
+    let how = How { graph: !args.one_by_one, warm: args.warm, ..How::default() };
     let inputs = (args.fill, args.seed);
     let protocol = super::bench::protocol(args.timings, args.rest);
     let measurement = Measurement { ld: None, scalars: &[], inputs, how, protocol, keep_going: false };
@@ -114,7 +115,7 @@ pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
 }
 
 /// The fastest recipe of a report, as a row of a record.
-fn fastest(family: &Family, report: &bench::ProductReport) -> Option<Measured> {
+fn fastest(family: &Family, report: &ProductReport) -> Option<Measured> {
     let row = report.kernels.iter().min_by(|x, y| x.seconds.total_cmp(&y.seconds))?;
     let settings = Settings::parse_lines(&row.settings);
     let plan = family.plan(&settings, None, &Targets::default()).ok()?;

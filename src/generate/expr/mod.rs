@@ -53,7 +53,6 @@ mod print;
 mod real;
 pub mod round;
 mod tape;
-#[cfg(feature = "cuda")]
 mod terms;
 mod write;
 
@@ -64,8 +63,5 @@ pub use eval::{Bounds, Evaluator, Outputs};
 pub use function::{Function, MAX_INPUTS, MAX_OUTPUTS, MAX_SCALARS};
 pub use helpers::Helpers;
 pub use names::signatures as functions;
-#[cfg(feature = "cuda")]
-pub(crate) use op::Unary;
 pub use tape::{Cond, Expr, Operand, Tape};
-#[cfg(feature = "cuda")]
-pub(crate) use terms::{Term, Terms};
+pub use terms::{Term, Terms};

@@ -1,30 +1,41 @@
 //! Functions that libraries have words for: an activation of a sum of scaled inputs.
 
 use super::function::Function;
-use super::op::{Binary, Id, Node, Unary};
+use super::op::{Binary, Id, Node};
 
 /// An input, perhaps multiplied by a run-time scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Term {
-    pub(crate) input: usize,
-    /// By number from 0.
-    pub(crate) scalar: Option<usize>,
+pub struct Term {
+    /// The input, by number from 0.
+    pub input: usize,
+    /// The scalar, by number from 0.
+    pub scalar: Option<usize>,
 }
 
 /// An activation of a sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Terms {
-    pub(crate) activation: Option<Unary>,
+pub struct Terms {
+    /// The name of a function of one operand: `relu`.
+    pub activation: Option<&'static str>,
     /// From left to right.
-    pub(crate) sum: Vec<Term>,
+    pub sum: Vec<Term>,
 }
 
 impl Function {
     /// The function, where it is an activation of a sum of scaled inputs and has one output.
-    pub(crate) fn terms(&self) -> Option<Terms> {
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    ///
+    /// let function: Function = "|a, b; beta| relu(a + beta * b)".parse()?;
+    /// let terms = function.terms().expect("an activation of a sum");
+    /// assert_eq!((terms.activation, terms.sum.len(), terms.sum[1].scalar), (Some("relu"), 2, Some(0)));
+    /// # Ok::<(), cutemplate::expr::ExprError>(())
+    /// ```
+    pub fn terms(&self) -> Option<Terms> {
         let &[output] = self.output_ids() else { return None };
         let (activation, root) = match self.nodes()[output.index()] {
-            Node::Unary(unary, [operand]) => (Some(unary), operand),
+            Node::Unary(unary, [operand]) => (Some(unary.text()), operand),
             _ => (None, output),
         };
         let mut sum = Vec::new();
@@ -70,7 +81,7 @@ mod tests {
         text.parse::<Function>().expect("a function").terms()
     }
 
-    fn of<const N: usize>(activation: Option<Unary>, sum: [(usize, Option<usize>); N]) -> Option<Terms> {
+    fn of<const N: usize>(activation: Option<&'static str>, sum: [(usize, Option<usize>); N]) -> Option<Terms> {
         Some(Terms { activation, sum: sum.map(|(input, scalar)| Term { input, scalar }).into() })
     }
 
@@ -78,9 +89,9 @@ mod tests {
     fn activations_of_sums_are_known() {
         assert_eq!(terms("a"), of(None, [(0, None)]));
         let whole = "|a, b, c; alpha, beta| relu(alpha * a + b * beta + c)";
-        assert_eq!(terms(whole), of(Some(Unary::Relu), [(0, Some(0)), (1, Some(1)), (2, None)]));
+        assert_eq!(terms(whole), of(Some("relu"), [(0, Some(0)), (1, Some(1)), (2, None)]));
         assert_eq!(terms("|a, b; s| fma(a, s, b)"), of(None, [(0, Some(0)), (1, None)]));
-        assert_eq!(terms("gelu(c + a)"), of(Some(Unary::Gelu), [(2, None), (0, None)]));
+        assert_eq!(terms("gelu(c + a)"), of(Some("gelu"), [(2, None), (0, None)]));
     }
 
     #[test]

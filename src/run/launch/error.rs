@@ -21,8 +21,8 @@ pub struct DriverError {
 }
 
 impl DriverError {
-    /// Looks up the driver's own words. There is a driver, since it gave the error.
-    pub(crate) fn of(call: &'static str) -> impl FnOnce(result::DriverError) -> Self {
+    /// Of a call of that name. Looks up the driver's own words. There is a driver, since it gave the error.
+    pub fn of(call: &'static str) -> impl FnOnce(result::DriverError) -> Self {
         move |error| {
             let text = |found: Result<&core::ffi::CStr, _>| found.map(|s| s.to_string_lossy().into_owned());
             Self {

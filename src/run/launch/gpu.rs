@@ -189,7 +189,10 @@ impl Gpu {
     }
 
     /// Where the device is on the PCI bus, as `0000:3b:00.0`.
-    pub(super) fn bus_address(&self) -> Result<String, DriverError> {
+    ///
+    /// # Errors
+    /// Where the driver refuses.
+    pub fn bus_address(&self) -> Result<String, DriverError> {
         let mut text = [0; 32];
         // SAFETY: the device is that of the context, and the text has room for as many characters as are said.
         let status =

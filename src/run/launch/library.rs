@@ -11,12 +11,6 @@ use libloading::Library;
 /// The names of the driver, which are among those that cudarc tries.
 pub(super) const DRIVER: &[&str] = if cfg!(windows) { &["nvcuda"] } else { &["cuda"] };
 
-/// Those of cuBLAS.
-pub(super) const CUBLAS: &[&str] = if cfg!(windows) { &["cublas", "cublas64_13"] } else { &["cublas"] };
-
-/// Those of cuBLASLt.
-pub(super) const CUBLAS_LT: &[&str] = if cfg!(windows) { &["cublasLt", "cublasLt64_13"] } else { &["cublasLt"] };
-
 /// The first of the libraries that the system's loader finds: by its name, or by that with the version of its
 /// interface, which is all that there is where no toolkit is installed.
 pub(super) fn find(names: &[&str]) -> Option<Library> {
@@ -25,4 +19,14 @@ pub(super) fn find(names: &[&str]) -> Option<Library> {
         names.iter().flat_map(|name| versions.iter().map(move |v| format!("{DLL_PREFIX}{name}{DLL_SUFFIX}{v}")));
     // SAFETY: loading a library runs its initialisers; it is NVIDIA's, or a stand-in that someone put there.
     files.find_map(|file| unsafe { Library::new(file) }.ok())
+}
+
+/// Whether the system's loader finds a library of one of these names, without `lib` and `.so`: `cublas`. cudarc panics where one is missing
+/// that it needs.
+///
+/// ```
+/// assert!(!cutemplate::launch::has_library(&["no_such_library"]));
+/// ```
+pub fn has_library(names: &[&str]) -> bool {
+    find(names).is_some()
 }

@@ -42,12 +42,10 @@
 //! # }
 //! ```
 
-pub mod bench;
 mod buffer;
 mod entry;
 mod error;
 mod gpu;
-mod graph;
 #[cfg(feature = "dlpack")]
 mod in_stream;
 mod kernel;
@@ -65,6 +63,7 @@ pub use gpu::{Gpu, NoGpu};
 #[cfg(feature = "dlpack")]
 pub(crate) use in_stream::InStream;
 pub use kernel::{AnyKernel, Kernel};
+pub use library::has_library;
 pub use loaded::Loaded;
 pub use timing::{Protocol, Samples, Subject, interleave};
 pub use view::{Fence, FenceMut, Guard, Memory, MemoryMut};

@@ -25,21 +25,12 @@ pub struct Protocol {
     /// Seconds without work ahead of each timing: a GPU that slowed down under heavy work recovers its clock, and the
     /// timing is a burst.
     pub rest_seconds: f64,
-    /// Seconds that each subject of a product's benchmark is looped for after the timings, in turns; 0 for not at all.
-    pub sustained_seconds: f64,
 }
 
 impl Default for Protocol {
     /// 10 launches to warm up, 50 timings of at least 200 us.
     fn default() -> Self {
-        Self {
-            warmup: 10,
-            timings: 50,
-            batch_seconds: 200e-6,
-            max_batch: 256,
-            rest_seconds: 0.0,
-            sustained_seconds: 0.0,
-        }
+        Self { warmup: 10, timings: 50, batch_seconds: 200e-6, max_batch: 256, rest_seconds: 0.0 }
     }
 }
 
@@ -62,7 +53,10 @@ impl<'a> Subject<'a> {
     }
 
     /// Puts its n-th run into the stream.
-    pub(crate) fn launch(&mut self, n: usize) -> Result<(), LaunchError> {
+    ///
+    /// # Errors
+    /// Where the launch is refused.
+    pub fn launch(&mut self, n: usize) -> Result<(), LaunchError> {
         (self.launch)(n)
     }
 }
@@ -83,7 +77,7 @@ impl Samples {
     }
 
     /// The same for subjects that are `launches` launches each.
-    pub(crate) fn of_each(mut self, launches: u32) -> Self {
+    pub fn of_each(mut self, launches: u32) -> Self {
         self.batch *= launches;
         self.seconds.iter_mut().for_each(|s| *s /= f64::from(launches));
         self
@@ -171,11 +165,11 @@ pub fn interleave(
     samples.collect::<Result<_, DriverError>>().map_err(LaunchError::from)
 }
 
-pub(crate) fn event(stream: &CudaStream) -> Result<CudaEvent, DriverError> {
+fn event(stream: &CudaStream) -> Result<CudaEvent, DriverError> {
     stream.record_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT)).map_err(DriverError::of("cuEventRecord"))
 }
 
-pub(crate) fn elapsed(start: &CudaEvent, end: &CudaEvent) -> Result<f64, DriverError> {
+fn elapsed(start: &CudaEvent, end: &CudaEvent) -> Result<f64, DriverError> {
     start.elapsed_ms(end).map(|ms| f64::from(ms) * 1e-3).map_err(DriverError::of("cuEventElapsedTime"))
 }
 

@@ -2,7 +2,6 @@
 
 use crate::dtype::DType;
 use crate::settings::named;
-#[cfg(feature = "cuda")]
 use crate::verify::parallel::{self, GRAIN};
 use crate::verify::scalar::{Scalar, with_scalar};
 use crate::verify::tensor::Tensor;
@@ -25,13 +24,14 @@ named! {
 
 /// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) with random access:
 /// `at(n)` is the n-th output of the generator that starts at the seed.
-#[derive(Clone, Copy)]
-pub(crate) struct SplitMix64(pub(crate) u64);
+#[derive(Clone, Copy, Debug)]
+pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
     const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    pub(crate) fn at(self, n: u64) -> u64 {
+    /// The n-th output, from 0.
+    pub fn at(self, n: u64) -> u64 {
         let mut z = self.0.wrapping_add(Self::GAMMA.wrapping_mul(n.wrapping_add(1)));
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -96,8 +96,7 @@ impl Tensor {
     }
 
     /// Makes each element its magnitude, on all cores.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn make_absolute(&mut self) {
+    pub fn make_absolute(&mut self) {
         with_scalar!(self.dtype(), T => if let Some(span) = self.span_mut::<T>() {
             let parts = (span.len() as u64).div_ceil(GRAIN);
             parallel::slices(span, parts, |part| ((part + 1) * GRAIN) as usize, |_, _, elements| {

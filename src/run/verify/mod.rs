@@ -47,9 +47,7 @@ mod walk;
 pub use baseline::Baseline;
 pub use check::{check, check_against, check_watched, fill_unwritten};
 pub use guards::{GuardReport, GuardViolation, Place};
-pub use input::Fill;
-#[cfg(feature = "cuda")]
-pub(crate) use input::SplitMix64;
+pub use input::{Fill, SplitMix64};
 pub use parallel::Done;
 pub use reference::{ReferenceError, ShapeMismatch, add};
 pub use scalar::Scalar;

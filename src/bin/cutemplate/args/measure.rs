@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cutemplate::arch::Arch;
-use cutemplate::launch::bench::Spread;
 use cutemplate::verify::Fill;
 
 use super::KernelArgs;
 use super::values::{Problem, Scalar, seconds, svg_file};
+use crate::lab::Spread;
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
@@ -57,7 +57,7 @@ pub(crate) struct BenchArgs {
         value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) random: Option<u32>,
     /// How their extents are spread: even, or log, each magnitude as likely as any other.
-    #[arg(long, requires = "random", default_value_t)]
+    #[arg(long, requires = "random", value_enum, default_value_t)]
     pub(crate) spread: Spread,
     /// Draw the ratio of each problem to the baseline into an .svg file.
     #[arg(long, value_name = "FILE", value_parser = svg_file)]

@@ -4,25 +4,24 @@ use core::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cudarc::driver::{CudaEvent, CudaStream};
+use cutemplate::launch::cudarc::driver::{CudaEvent, CudaStream, sys};
+use cutemplate::launch::{DriverError, LaunchError, Subject};
 
 use super::meter::Reading;
-use crate::launch::error::{DriverError, LaunchError};
-use crate::launch::timing::{Subject, elapsed, event};
 
 /// The measurements of one subject.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Sustained {
+pub(crate) struct Sustained {
     /// Seconds of each turn that count.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Operations, in 10^12 a second.
-    pub tflop_per_s: f64,
+    pub(crate) tflop_per_s: f64,
     /// Median clock of the multiprocessors, in MHz, where the driver tells it.
-    pub sm_mhz: Option<u32>,
+    pub(crate) sm_mhz: Option<u32>,
     /// Power, where the driver counts energy.
-    pub watts: Option<f64>,
+    pub(crate) watts: Option<f64>,
     /// Joules for 10^12 operations.
-    pub joules_per_tflop: Option<f64>,
+    pub(crate) joules_per_tflop: Option<f64>,
 }
 
 impl fmt::Display for Sustained {
@@ -95,7 +94,8 @@ fn turn(
         for n in 0..calls {
             looped.subject.launch(first + n)?;
         }
-        Ok(event(stream)?)
+        let timed = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
+        Ok(stream.record_event(timed).map_err(DriverError::of("cuEventRecord"))?)
     };
     let begin = Instant::now();
     let mut readings = Vec::new();
@@ -112,7 +112,8 @@ fn turn(
             Some((start, first)) => {
                 readings.push((now, read()));
                 if now >= lead(seconds) + seconds && readings.len() >= READINGS {
-                    let call = elapsed(start, &waiting)? / ((batch - first) * calls) as f64;
+                    let ms = start.elapsed_ms(&waiting).map_err(DriverError::of("cuEventElapsedTime"))?;
+                    let call = f64::from(ms) * 1e-3 / ((batch - first) * calls) as f64;
                     stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))?;
                     return Ok(Turn { call, readings });
                 }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::CudaStream;
+use cutemplate::dtype::DType;
+use cutemplate::launch::cudarc::driver::CudaStream;
+use cutemplate::launch::{AnyKernel, DeviceTensor};
+use cutemplate::plan::{Abi, Plan};
+use cutemplate::verify::{Baseline, Fill, Tensor, TensorLayout, Verdict, check_against};
+use cutemplate::view::Access;
 
+use super::BenchError;
 use super::baseline::Library;
-use super::{BenchError, views};
-use crate::dtype::DType;
-use crate::launch::buffer::DeviceTensor;
-use crate::launch::kernel::AnyKernel;
-use crate::plan::{Abi, Plan};
-use crate::verify::{Baseline, Fill, Tensor, TensorLayout, Verdict, check_against};
-use crate::view::Access;
+use super::buffers::views;
 
 /// The operands of a product, here and on the device, and what cuBLAS makes of them.
 pub(super) struct Trial {
@@ -101,7 +101,7 @@ pub(super) fn operands(
     layouts: &[TensorLayout],
     (fill, seed): (Fill, u64),
 ) -> Result<Vec<Tensor>, BenchError> {
-    let make = |(index, (operand, layout)): (u64, (&crate::plan::Operand, &TensorLayout))| {
+    let make = |(index, (operand, layout)): (u64, (&cutemplate::plan::Operand, &TensorLayout))| {
         let mut tensor = Tensor::new(operand.dtype, *layout)?;
         match operand.access {
             Access::Read => tensor.fill(fill, seed.wrapping_add(index)),

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use crate::expr::{Term, Terms, Unary};
-use crate::plan::{Computes, ModeStride, Plan};
+use cutemplate::expr::{Term, Terms};
+use cutemplate::plan::{Computes, ModeStride, Plan};
 
 /// What cuBLASLt's activations are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +55,9 @@ impl Epilogue {
         };
         let activation = match activation {
             None => Activation::None,
-            Some(Unary::Relu) => Activation::Relu,
-            Some(Unary::GeluTanh) => Activation::GeluTanh,
-            Some(Unary::Gelu) => return Err("cuBLASLt's gelu is the approximation by tanh, which is gelu_tanh here"),
+            Some("relu") => Activation::Relu,
+            Some("gelu_tanh") => Activation::GeluTanh,
+            Some("gelu") => return Err("cuBLASLt's gelu is the approximation by tanh, which is gelu_tanh here"),
             Some(_) => return Err("cuBLASLt's activations are relu and gelu_tanh"),
         };
         let mut found = Self { activation, ..Self::PLAIN };
@@ -127,9 +127,9 @@ impl fmt::Display for Epilogue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arch::Targets;
-    use crate::recipe::product::Major;
-    use crate::recipe::{Gemm, Recipe};
+    use cutemplate::arch::Targets;
+    use cutemplate::recipe::product::Major;
+    use cutemplate::recipe::{Gemm, Recipe};
 
     fn of(epilogue: &str, aux: &[&str], d: Major) -> Result<Epilogue, &'static str> {
         let aux = aux.iter().map(|spec| spec.parse().expect("a tensor")).collect();

@@ -7,101 +7,101 @@ use super::sustained::Sustained;
 
 /// One kernel's figures.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct ProductRow {
+pub(crate) struct ProductRow {
     /// The kernel's entry.
-    pub kernel: String,
+    pub(crate) kernel: String,
     /// Its settings, one `key=value` a line.
-    pub settings: String,
+    pub(crate) settings: String,
     /// Median time of one launch, in seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// First and third quartile of it.
-    pub quartiles: [f64; 2],
+    pub(crate) quartiles: [f64; 2],
     /// `2*M*N*K*L / seconds`, in 10^12 a second.
-    pub tflop_per_s: f64,
+    pub(crate) tflop_per_s: f64,
     /// The baseline's time divided by the kernel's.
-    pub ratio: f64,
+    pub(crate) ratio: f64,
     /// Registers of a thread.
-    pub registers: u32,
+    pub(crate) registers: u32,
     /// The measurements over seconds on end, if requested.
-    pub sustained: Option<Sustained>,
+    pub(crate) sustained: Option<Sustained>,
 }
 
 /// A kernel that was not timed, because its result is wrong.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Rejected {
+pub(crate) struct Rejected {
     /// The kernel's entry.
-    pub kernel: String,
+    pub(crate) kernel: String,
     /// Its settings, one `key=value` a line.
-    pub settings: String,
+    pub(crate) settings: String,
     /// The reason, with the first wrong elements.
-    pub why: String,
+    pub(crate) why: String,
 }
 
 /// The baseline of the kernels.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct BaselineRow {
+pub(crate) struct BaselineRow {
     /// The library and, where it says it, its version.
-    pub library: String,
+    pub(crate) library: String,
     /// Its function: the kernels' own epilogue, or A @ B and the reason.
-    pub computes: String,
+    pub(crate) computes: String,
     /// The fastest of the algorithms that the library's heuristics propose, from 0, in their order; 0 if the library
     /// chooses by itself.
-    pub algorithm: usize,
+    pub(crate) algorithm: usize,
     /// The number of algorithms that were timed for that.
-    pub tried: usize,
+    pub(crate) tried: usize,
     /// The time of the heuristics' first choice, divided by the fastest.
-    pub first_over_fastest: f64,
+    pub(crate) first_over_fastest: f64,
     /// Median time of one call, in seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Its rate, in 10^12 operations a second.
-    pub tflop_per_s: f64,
+    pub(crate) tflop_per_s: f64,
     /// The measurements over seconds on end, if requested.
-    pub sustained: Option<Sustained>,
+    pub(crate) sustained: Option<Sustained>,
 }
 
 /// What memory allows, in the same run.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Ceilings {
+pub(crate) struct Ceilings {
     /// Median time of the driver's memset of all of D, in seconds: D has to be written.
-    pub fill_seconds: f64,
+    pub(crate) fill_seconds: f64,
     /// Its rate, in 10^12 bytes written a second.
-    pub fill_tb_per_s: f64,
+    pub(crate) fill_tb_per_s: f64,
     /// Median time of a copy that reads half as many bytes as all operands have and writes as many, in seconds.
-    pub copy_seconds: f64,
+    pub(crate) copy_seconds: f64,
     /// Its rate, bytes read and written, in 10^12 a second.
-    pub copy_tb_per_s: f64,
+    pub(crate) copy_tb_per_s: f64,
 }
 
 /// The measurements of one run on one device.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct ProductReport {
+pub(crate) struct ProductReport {
     /// The device.
-    pub device: String,
+    pub(crate) device: String,
     /// M, N, K, L.
-    pub problem: [i64; 4],
+    pub(crate) problem: [i64; 4],
     /// Shape and strides of each operand.
-    pub operands: Vec<String>,
+    pub(crate) operands: Vec<String>,
     /// The values of the inputs.
-    pub inputs: String,
+    pub(crate) inputs: String,
     /// The library's product on the same operands, with sums of f32 and without tf32.
-    pub baseline: BaselineRow,
+    pub(crate) baseline: BaselineRow,
     /// The baseline timed a second time in the same rotation, its median divided by the first: smaller differences from 1 than this
     /// one's say nothing.
-    pub twice_the_same: f64,
+    pub(crate) twice_the_same: f64,
     /// The run-time scalars of the kernels: `alpha = 1, beta = 0`.
-    pub scalars: String,
+    pub(crate) scalars: String,
     /// The kernels whose result is right, in the order in which they were given.
-    pub kernels: Vec<ProductRow>,
+    pub(crate) kernels: Vec<ProductRow>,
     /// The others.
-    pub wrong: Vec<Rejected>,
+    pub(crate) wrong: Vec<Rejected>,
     /// What memory allows, where that was asked for.
-    pub ceilings: Option<Ceilings>,
+    pub(crate) ceilings: Option<Ceilings>,
     /// Why clocks or energy are not known, where they were asked for.
-    pub no_meter: Option<String>,
+    pub(crate) no_meter: Option<String>,
     /// Timings of each.
-    pub timings: usize,
+    pub(crate) timings: usize,
     /// Whether launches were replayed from a CUDA graph; else the host makes each.
-    pub graph: bool,
+    pub(crate) graph: bool,
     /// Where the operands were.
     pub l2: L2State,
 }

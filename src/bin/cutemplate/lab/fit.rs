@@ -2,43 +2,33 @@
 
 /// A problem whose CTAs all compute the same number of tiles, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Timed {
+pub(crate) struct Timed {
     /// Tiles that each CTA computes.
-    pub turns: u64,
+    pub(crate) turns: u64,
     /// The extent K.
-    pub k: u64,
+    pub(crate) k: u64,
     /// Time of one launch.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 /// `seconds = launch + turns * (k * per_k + epilogue)`.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Fit {
+pub(crate) struct Fit {
     /// Seconds of a launch before its first product and after its last, L.
-    pub launch_seconds: f64,
+    pub(crate) launch_seconds: f64,
     /// Seconds that a tile takes for each of K.
-    pub seconds_per_k: f64,
+    pub(crate) seconds_per_k: f64,
     /// Seconds of a tile in which its CTA does not multiply, E.
-    pub epilogue_seconds: f64,
+    pub(crate) epilogue_seconds: f64,
     /// The largest difference from a measured time, as a part of it.
-    pub largest_error: f64,
+    pub(crate) largest_error: f64,
 }
 
 impl Fit {
     /// The three numbers whose times differ least from those measured, in the mean of the squares of relative differences.
     ///
     /// With one number of tiles a CTA, launch and epilogue are one constant, and with one K all is: `None` there.
-    ///
-    /// ```
-    /// use cutemplate::launch::bench::{Fit, Timed};
-    ///
-    /// let seconds = |turns, k| 2e-6 + turns as f64 * (k as f64 * 4e-9 + 1e-6);
-    /// let timed = [(1, 512), (1, 2048), (4, 512), (4, 2048)].map(|(turns, k)| Timed { turns, k, seconds: seconds(turns, k) });
-    /// let fit = Fit::of(&timed).expect("two of each");
-    /// assert!((fit.launch_seconds - 2e-6).abs() < 1e-12 && (fit.epilogue_seconds - 1e-6).abs() < 1e-12);
-    /// assert_eq!(Fit::of(&timed[..2]), None);
-    /// ```
-    pub fn of(timed: &[Timed]) -> Option<Self> {
+    pub(crate) fn of(timed: &[Timed]) -> Option<Self> {
         let several = |of: fn(&Timed) -> u64| timed.iter().any(|one| of(one) != of(&timed[0]));
         let positive = timed.iter().all(|one| one.seconds > 0.0 && one.seconds.is_finite());
         if timed.len() < 3 || !positive || !several(|one| one.turns) || !several(|one| one.k) {

@@ -3,22 +3,20 @@
 use core::cell::Cell;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _, DevicePtrMut as _, result};
+use cutemplate::launch::cudarc::driver::{CudaStream, result};
+use cutemplate::launch::{AnyKernel, DriverError, Gpu, LaunchError, Protocol, Samples, Subject};
+use cutemplate::plan::{Abi, Computes, Plan};
+use cutemplate::units::Bytes;
+use cutemplate::verify::{Fill, TensorLayout};
+use cutemplate::view::ViewRef;
 
 use super::baseline::{Baseline, Library, Timer};
+use super::buffers::{Buffers, Copies};
 use super::meter::{Meter, Reading};
 use super::report::{BaselineRow, Ceilings, ProductReport, ProductRow, Rejected};
 use super::sustained::{Looped, Sustained, sustain};
 use super::trial::Trial;
-use super::{BenchError, Buffers, Copies, How, copies, rotation};
-use crate::launch::error::{DriverError, LaunchError};
-use crate::launch::gpu::Gpu;
-use crate::launch::kernel::AnyKernel;
-use crate::launch::timing::{Protocol, Samples, Subject};
-use crate::plan::{Abi, Computes, Plan};
-use crate::units::Bytes;
-use crate::verify::{Fill, TensorLayout};
-use crate::view::ViewRef;
+use super::{BenchError, How, rotation};
 
 /// M, N, K and L, from the layouts of A, B, .., D.
 fn problem(layouts: &[TensorLayout]) -> Option<[i64; 4]> {
@@ -37,13 +35,13 @@ fn launches(flop: f64, plan: &Plan) -> u32 {
 }
 
 /// Checks kernels on the same operands, A, B, .., D in the given layouts, by
-/// [`check_against`](crate::verify::check_against) a library's product. Times the right ones in turn with the library:
+/// [`check_against`](cutemplate::verify::check_against) a library's product. Times the right ones in turn with the library:
 /// cuBLAS for f32. For 16-bit operands it is the fastest algorithm that cuBLASLt's heuristics propose, with the
 /// kernels' epilogue if it has it.
 ///
 /// # Errors
 /// Where the library is missing or has no finite product, memory is short, or a kernel refuses the operands.
-pub fn products(
+pub(crate) fn products(
     gpu: &Gpu,
     kernels: &[&AnyKernel],
     layouts: &[TensorLayout],
@@ -80,8 +78,8 @@ pub fn products(
     let graph = how.graph.then(|| launches(flop, first.plan()));
     let timer = Timer { stream: &stream, graph, protocol };
     let chosen = baseline.choose(&timer, &turn)?;
-    let copies = if how.ceilings { copies(&stream, size.distinct / 2, sets)? } else { Copies::new() };
-    let memory = Memory::new(&stream, &buffers.raw, size.written, copies);
+    let memory = how.ceilings.then(|| Copies::new(&stream, size.distinct / 2, sets)).transpose()?;
+    let memory = memory.map(|copies| Memory { stream: &stream, raw: &buffers.raw, written: size.written, copies });
     let product = |_: usize| baseline.launch(chosen.algorithm, turn());
     let mut subjects = vec![timer.subject("baseline", product)?];
     for kernel in &kernels {
@@ -89,13 +87,13 @@ pub fn products(
         subjects.push(timer.subject("kernel", move |_| buffers.launch_raw(stream, kernel, turn()))?);
     }
     subjects.push(timer.subject("baseline again", product)?);
-    if how.ceilings {
+    if let Some(memory) = &memory {
         subjects.push(timer.subject("memset", |n| memory.fill(n))?);
-        subjects.push(timer.subject("copy", |n| memory.copy(n))?);
+        subjects.push(timer.subject("copy", |n| memory.copies.launch(n))?);
     }
     let samples = timer.time(protocol, &mut subjects)?;
     let rows = kernels.len();
-    let (sustained, no_meter) = looped(gpu, &timer, &mut subjects[..=rows], &samples, flop)?;
+    let (sustained, no_meter) = looped(gpu, &timer, &mut subjects[..=rows], &samples, (flop, how.sustained_seconds))?;
     drop(subjects);
     baseline.check()?;
     let (base, again) = (&samples[0], &samples[1 + rows]);
@@ -121,7 +119,7 @@ pub fn products(
         scalars: named(first.plan().scalars(), scalars),
         kernels,
         wrong,
-        ceilings: how.ceilings.then(|| memory.ceilings(&samples[2 + rows..])),
+        ceilings: memory.map(|memory| memory.ceilings(&samples[2 + rows..])),
         no_meter,
         timings: base.len(),
         graph: how.graph,
@@ -141,10 +139,10 @@ struct Size {
 
 fn size(abi: &Abi, layouts: &[TensorLayout]) -> Size {
     let operands = || layouts.iter().zip(abi.operands());
-    let span = |(l, o): (&TensorLayout, &crate::plan::Operand)| {
+    let span = |(l, o): (&TensorLayout, &cutemplate::plan::Operand)| {
         l.layout.span().unwrap_or(u64::MAX).saturating_mul(o.dtype.bytes().0)
     };
-    let distinct = |(l, o): (&TensorLayout, &crate::plan::Operand)| {
+    let distinct = |(l, o): (&TensorLayout, &cutemplate::plan::Operand)| {
         l.layout.distinct().size().unwrap_or(0).saturating_mul(o.dtype.bytes().0)
     };
     Size {
@@ -160,9 +158,8 @@ fn looped(
     timer: &Timer<'_>,
     subjects: &mut [Subject<'_>],
     samples: &[Samples],
-    flop: f64,
+    (flop, seconds): (f64, f64),
 ) -> Result<(Vec<Sustained>, Option<String>), BenchError> {
-    let seconds = timer.protocol.sustained_seconds;
     if seconds <= 0.0 {
         return Ok((Vec::new(), None));
     }
@@ -187,20 +184,10 @@ struct Memory<'a> {
     raw: &'a [Vec<ViewRef>],
     /// Bytes of D.
     written: u64,
-    /// Source, target and bytes of each copy.
-    copies: Vec<(u64, u64, usize)>,
-    // The memory at those addresses.
-    _copies: Vec<(CudaSlice<u8>, CudaSlice<u8>)>,
+    copies: Copies<'a>,
 }
 
-impl<'a> Memory<'a> {
-    fn new(stream: &'a Arc<CudaStream>, raw: &'a [Vec<ViewRef>], written: u64, mut copies: Copies) -> Self {
-        let address = |(from, to): &mut (CudaSlice<u8>, CudaSlice<u8>)| {
-            (from.device_ptr(stream).0, to.device_ptr_mut(stream).0, from.len())
-        };
-        Self { stream, raw, written, copies: copies.iter_mut().map(address).collect(), _copies: copies }
-    }
-
+impl Memory<'_> {
     fn fill(&self, n: usize) -> Result<(), LaunchError> {
         let Some(d) = self.raw[n % self.raw.len()].last() else { return Ok(()) };
         // SAFETY: D's view holds this many bytes, nothing reads them before a kernel writes them, and it lives as long as the buffers.
@@ -208,21 +195,13 @@ impl<'a> Memory<'a> {
             .map_err(|e| DriverError::of("cuMemsetD8Async")(e).into())
     }
 
-    fn copy(&self, n: usize) -> Result<(), LaunchError> {
-        let (source, target, bytes) = self.copies[n % self.copies.len()];
-        // SAFETY: both are allocations of this many bytes, and live as long as this does.
-        unsafe { result::memcpy_dtod_async(target, source, bytes, self.stream.cu_stream()) }
-            .map_err(|e| DriverError::of("cuMemcpyDtoDAsync")(e).into())
-    }
-
     fn ceilings(&self, samples: &[Samples]) -> Ceilings {
         let [fill, copy] = [0, 1].map(|i| samples.get(i).map_or(f64::NAN, Samples::median));
-        let copied = self.copies.first().map_or(0, |(_, _, bytes)| 2 * bytes);
         Ceilings {
             fill_seconds: fill,
             fill_tb_per_s: self.written as f64 / fill / 1e12,
             copy_seconds: copy,
-            copy_tb_per_s: copied as f64 / copy / 1e12,
+            copy_tb_per_s: self.copies.moved() as f64 / copy / 1e12,
         }
     }
 }

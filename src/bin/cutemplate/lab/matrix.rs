@@ -1,6 +1,6 @@
 //! Matrices as BLAS has them: columns are contiguous, and one that lies otherwise is turned.
 
-use crate::view::ViewRef;
+use cutemplate::view::ViewRef;
 
 /// A matrix of columns, and whether it is taken as its transpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +69,9 @@ impl Product {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
-    use crate::units::Elements;
-    use crate::view::{Access, ViewLayout};
+    use cutemplate::dtype::DType;
+    use cutemplate::units::Elements;
+    use cutemplate::view::{Access, ViewLayout};
 
     fn view(ptr: u64, shape: &[i64], stride: &[i64]) -> ViewRef {
         let layout = ViewLayout::strided(shape, stride).expect("few elements");

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaFunction, CudaGraph, CudaStream, LaunchConfig, sys};
-use cudarc::nvrtc::Ptx;
-
-use crate::launch::error::{DriverError, LaunchError};
+use cutemplate::launch::cudarc::driver::{CudaFunction, CudaGraph, CudaStream, LaunchConfig, result, sys};
+use cutemplate::launch::cudarc::nvrtc::Ptx;
+use cutemplate::launch::{DriverError, LaunchError};
 
 /// Some launches as one graph.
 pub(crate) struct Replay {
@@ -30,7 +29,7 @@ impl Replay {
         match graph? {
             Some(graph) => Ok(Self { graph, launches }),
             None => {
-                let nothing = cudarc::driver::result::DriverError(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+                let nothing = result::DriverError(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
                 Err(DriverError::of("cuStreamEndCapture")(nothing).into())
             }
         }

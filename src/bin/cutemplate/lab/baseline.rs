@@ -3,17 +3,16 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cudarc::driver::CudaStream;
+use cutemplate::launch::cudarc::driver::CudaStream;
+use cutemplate::launch::{DriverError, LaunchError, Protocol, Samples, Subject, interleave};
+use cutemplate::plan::{Computes, Plan};
+use cutemplate::view::ViewRef;
 
 use super::BenchError;
 use super::cublas::Cublas;
 use super::epilogue::Epilogue;
+use super::graph::Replay;
 use super::lt::{Algorithm, CublasLt, Matmul};
-use crate::launch::error::{DriverError, LaunchError};
-use crate::launch::graph::Replay;
-use crate::launch::timing::{Protocol, Samples, Subject, interleave};
-use crate::plan::{Computes, Plan};
-use crate::view::ViewRef;
 
 /// The library that has a plan's product.
 pub(super) enum Library {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use cudarc::cublas::{result, sys};
-use cudarc::driver::CudaStream;
+use cutemplate::dtype::DType;
+use cutemplate::launch::cudarc::cublas::{result, sys};
+use cutemplate::launch::cudarc::driver::CudaStream;
+use cutemplate::launch::has_library;
+use cutemplate::view::ViewRef;
 
-use crate::dtype::DType;
-use crate::launch::bench::BenchError;
-use crate::launch::bench::matrix::{Product, Stored};
-use crate::launch::library;
-use crate::view::ViewRef;
+use super::BenchError;
+use super::matrix::{Product, Stored};
 
 /// A handle on a stream, in cuBLAS's default math mode: f32 is not rounded to tf32 (cuBLAS Library, `cublasMath_t`).
 pub(super) struct Cublas {
@@ -20,7 +20,7 @@ pub(super) struct Cublas {
 
 impl Cublas {
     pub(super) fn new(stream: &Arc<CudaStream>) -> Result<Self, BenchError> {
-        if library::find(library::CUBLAS).is_none() {
+        if !has_library(if cfg!(windows) { &["cublas", "cublas64_13"] } else { &["cublas"] }) {
             return Err(BenchError::Cublas("libcublas is not there; put its folder into LD_LIBRARY_PATH".into()));
         }
         let failed = |e: result::CublasError| BenchError::Cublas(e.to_string());

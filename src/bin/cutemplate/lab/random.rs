@@ -1,33 +1,23 @@
 //! Random problems of a product, and what ratios of many problems come to.
 
-use crate::settings::named;
-use crate::verify::SplitMix64;
+use cutemplate::verify::SplitMix64;
 
 /// The largest extent.
 const MOST: f64 = 20_000.0;
 
-named! {
-    /// How random extents are spread from 1 to 20,000.
-    #[derive(Default)]
-    Spread, "spread":
+/// How random extents are spread from 1 to 20,000.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Spread {
     /// Each is as likely as any other, so that few are small.
     #[default]
-    Even = "even",
+    Even,
     /// Each magnitude is: half of them lie below 141.
-    Log = "log",
+    Log,
 }
 
 /// M, N and K from 1 to 20,000; every other problem has multiples of 8. The same from the same seed.
-///
-/// ```
-/// use cutemplate::launch::bench::{Spread, random_problems};
-///
-/// let problems = random_problems(200, 1, Spread::Even);
-/// assert_eq!(problems.len(), 200);
-/// assert!(problems.iter().flatten().all(|extent| (1..=20_000).contains(extent)));
-/// assert!(problems.iter().step_by(2).flatten().all(|extent| extent % 8 == 0));
-/// ```
-pub fn random_problems(count: u32, seed: u64, spread: Spread) -> Vec<[i64; 3]> {
+pub(crate) fn random_problems(count: u32, seed: u64, spread: Spread) -> Vec<[i64; 3]> {
     let random = SplitMix64(seed);
     let extent = |problem: u32, mode: u64| {
         // 53 bits, the precision of an f64.
@@ -45,27 +35,20 @@ pub fn random_problems(count: u32, seed: u64, spread: Spread) -> Vec<[i64; 3]> {
 
 /// What many ratios come to.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Ratios {
+pub(crate) struct Ratios {
     /// How many.
-    pub count: usize,
+    pub(crate) count: usize,
     /// Their geometric mean.
-    pub geometric_mean: f64,
+    pub(crate) geometric_mean: f64,
     /// The 5th percentile, between neighbours where it falls between them.
     pub percentile_5: f64,
     /// The least.
-    pub least: f64,
+    pub(crate) least: f64,
 }
 
 impl Ratios {
     /// Of ratios; `None` if there are none, or one is not a positive number.
-    ///
-    /// ```
-    /// use cutemplate::launch::bench::Ratios;
-    ///
-    /// let ratios = Ratios::of([4.0, 1.0]).expect("two");
-    /// assert_eq!((ratios.geometric_mean, ratios.least), (2.0, 1.0));
-    /// ```
-    pub fn of(ratios: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub(crate) fn of(ratios: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut all: Vec<f64> = ratios.into_iter().collect();
         if all.is_empty() || all.iter().any(|ratio| !ratio.is_finite() || *ratio <= 0.0) {
             return None;

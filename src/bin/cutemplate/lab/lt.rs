@@ -3,17 +3,16 @@
 use core::ffi::c_void;
 use std::sync::Arc;
 
-use cudarc::cublaslt::{result, sys};
-use cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _};
+use cutemplate::dtype::DType;
+use cutemplate::launch::cudarc::cublaslt::{result, sys};
+use cutemplate::launch::cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _};
+use cutemplate::launch::{DriverError, has_library};
+use cutemplate::plan::Arithmetic;
+use cutemplate::view::ViewRef;
 
 use super::BenchError;
 use super::epilogue::{Activation, Epilogue};
 use super::matrix::{Product, Stored};
-use crate::dtype::DType;
-use crate::launch::error::DriverError;
-use crate::launch::library;
-use crate::plan::Arithmetic;
-use crate::view::ViewRef;
 
 /// The workspace of an algorithm, in bytes.
 const WORKSPACE: usize = 64 << 20;
@@ -42,7 +41,7 @@ pub(super) struct CublasLt {
 impl CublasLt {
     /// Which is compared with products of that arithmetic.
     pub(super) fn new(stream: &Arc<CudaStream>, arithmetic: Arithmetic) -> Result<Self, BenchError> {
-        if library::find(library::CUBLAS_LT).is_none() {
+        if !has_library(if cfg!(windows) { &["cublasLt", "cublasLt64_13"] } else { &["cublasLt"] }) {
             let help = "libcublasLt is not there; put its folder, which is that of libcublas, into LD_LIBRARY_PATH";
             return Err(BenchError::Cublas(help.into()));
         }

@@ -1,11 +1,10 @@
 //! Clock and energy of a GPU, from NVIDIA's management library (NVML), which comes with the driver and is loaded when it is first asked
 //! for. It is only read.
 
+use cutemplate::launch::Gpu;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::Clock;
 use nvml_wrapper::error::NvmlError;
-
-use crate::launch::gpu::Gpu;
 
 /// The driver's readings at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
