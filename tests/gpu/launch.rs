@@ -336,7 +336,6 @@ fn a_bench_interleaves_kernel_and_copy_and_reports_rates() {
                 batch_seconds: 100e-6,
                 max_batch: 256,
                 rest_seconds: 1e-3,
-                ..Default::default()
             };
             let layout = TensorLayout::contiguous(1024, 1024);
             let report =
