@@ -5,9 +5,8 @@
 #define CUTEMPLATE_[[ plan.name()|upper ]]_PARAMS_H
 
 #include <assert.h>
-{% if plan.params().has_tensor_maps() %}#include <cuda.h>
-#include <stdalign.h>
-{% endif %}#include <stddef.h>
+{% for header in params::c_headers(plan) %}#include <[[ header ]]>
+{% endfor %}#include <stddef.h>
 #include <stdint.h>
 
 typedef struct [[ params::c_name(plan) ]] {

@@ -24,9 +24,8 @@ using namespace cute;
 
 {% for o in plan.operands() %}static_assert(sizeof(Element[[ o.name ]]) == [[ o.dtype.bytes().0 ]], "type of [[ o.name ]]");
 {% endfor %}static_assert(size(ThrShape{}) == [[ plan.threads() ]] && size<0>(ThrShape{}) == [[ d.group() / 32 ]] * 32, "whole warps add up a row");
-{% if !helpers.is_empty() %}
-[[ helpers ]]{% endif %}
-// [[ d.recipe.function ]], computed in float, every operation rounded by itself
+
+[[ helpers ]]// [[ d.recipe.function ]], computed in float, every operation rounded by itself
 [[ functor ]]
 CUTE_DEVICE
 void

@@ -13,8 +13,6 @@ using namespace cute;
 {% for t in c.tensors %}using Element[[ t.name ]] = [[ t.element ]];
 {% endfor %}
 {% for t in c.tensors %}static_assert(sizeof(Element[[ t.name ]]) == [[ t.bytes ]], "type of [[ t.name ]]");
-{% endfor -%}
-{% if !c.helpers.is_empty() %}
-[[ c.helpers ]]{% endif %}
-// [[ c.function ]], computed in [[ c.compute ]], every operation rounded by itself
+{% endfor %}
+[[ c.helpers ]]// [[ c.function ]], computed in [[ c.compute ]], every operation rounded by itself
 [[ c.functor ]]

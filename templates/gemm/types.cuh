@@ -2,9 +2,8 @@ using Element  = [[ c.element ]];  // A and B
 {% for t in c.epilogue() %}using Element[[ t.is.name ]] = [[ t.is.dtype.cxx() ]];
 {% endfor %}
 {% include "ieee.cuh" %}
-{% if !c.op.helpers.is_empty() %}
-[[ c.op.helpers ]]{% endif %}
-// Epilogue of a = sum over k of A(m,k) * B(n,k)[[ c.op.inputs_doc ]]: [[ c.epilogue_text() ]]
+
+[[ c.op.helpers ]]// Epilogue of a = sum over k of A(m,k) * B(n,k)[[ c.op.inputs_doc ]]: [[ c.epilogue_text() ]]
 [[ c.op.functor ]]
 
 {% for a in c.aliases -%}

@@ -15,8 +15,6 @@ using namespace cute;
 
 {% include "ieee.cuh" %}
 {% for t in c.epilogue() %}using Element[[ t.is.name ]] = [[ t.is.dtype.cxx() ]];
-{% endfor -%}
-{% if !c.op.helpers.is_empty() %}
-[[ c.op.helpers ]]{% endif %}
-// Epilogue of a = sum over k of A(m,k) * B(k,n)[[ c.op.inputs_doc ]]: [[ c.d.recipe.epilogue ]]
+{% endfor %}
+[[ c.op.helpers ]]// Epilogue of a = sum over k of A(m,k) * B(k,n)[[ c.op.inputs_doc ]]: [[ c.d.recipe.epilogue ]]
 [[ c.op.functor ]]

@@ -219,10 +219,36 @@ struct Arguments {
   int32_t n;      // extent of N
 };
 
-// Parameters, grids and workspace that follow from the arguments.
+// Blocks of an entry; none if it is not needed.
+struct Grid {
+  unsigned x, y, z;
+};
+
+// Allows the kernel its dynamic shared memory, and launches it.
+template <class Params>
+cudaError_t
+launch_entry(void (*entry)(Params const), Grid const& grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+{
+  if (grid.x == 0) {
+    return cudaSuccess;
+  }
+  void const* function = reinterpret_cast<void const*>(entry);
+  if (smem_bytes > 0) {
+    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  void* arguments[] = {const_cast<Params*>(&params)};
+  return cudaLaunchKernel(function, dim3(grid.x, grid.y, grid.z), dim3(threads), arguments, smem_bytes, stream);
+}
+
+// What follows from the arguments.
 struct Launch {
+  void* workspace;         // as given
+  size_t workspace_bytes;  // that a launch needs
   elementwise_apply_f32_params params;
-  dim3 kernel_grid;  // CTAs: 0 if this entry is not needed
+  Grid kernel;
 };
 
 // Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
@@ -251,7 +277,6 @@ prepare(Arguments const& args, Launch& launch)
   if (!(ceil_div(m, 64) * ceil_div(n, 64) <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
-  launch = Launch{};
   launch.params.a = args.a;
   launch.params.b = args.b;
   launch.params.y = args.y;
@@ -263,7 +288,10 @@ prepare(Arguments const& args, Launch& launch)
   launch.params.n = args.n;
   launch.params.aligned = int32_t(at_zero);
   launch.params.aligned_in = int32_t(aligned_in);
-  launch.kernel_grid = 0 < m && 0 < n ? dim3(unsigned(ceil_div(m, 64) * ceil_div(n, 64)), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  if (0 < m && 0 < n) {
+    launch.kernel = {unsigned(ceil_div(m, 64) * ceil_div(n, 64)), unsigned(1), unsigned(1)};
+  }
+  launch.workspace_bytes = 0;
   return cudaSuccess;
 }
 
@@ -272,25 +300,6 @@ __global__ void __launch_bounds__(256)
 kernel_entry(__grid_constant__ Params const params)
 {
   kernel(params);
-}
-
-// Allows the kernel its dynamic shared memory, and launches it.
-template <class Params>
-cudaError_t
-launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
-{
-  if (grid.x == 0) {
-    return cudaSuccess;
-  }
-  void const* function = reinterpret_cast<void const*>(entry);
-  if (smem_bytes > 0) {
-    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
-    if (error != cudaSuccess) {
-      return error;
-    }
-  }
-  void* arguments[] = {const_cast<Params*>(&params)};
-  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
 }
 
 // Whether the kernel was compiled for the current device.
@@ -311,20 +320,36 @@ check_device()
   return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
 }
 
+// Launches what was prepared: one entry after the other.
+inline cudaError_t
+launch_entries(Launch const& launch, cudaStream_t stream)
+{
+  cudaError_t error = cudaSuccess;
+  if (error == cudaSuccess) {
+    error = launch_entry(kernel_entry<elementwise_apply_f32_params>, launch.kernel, 256, 0, launch.params, stream);
+  }
+  return error;
+}
+
+// Bytes of workspace that a launch needs; 0 also if the launch is refused.
+inline size_t
+get_workspace_size(Arguments const& args)
+{
+  Launch launch{};
+  return prepare(args, launch) == cudaSuccess ? launch.workspace_bytes : 0;
+}
+
 // Launches on the current device. Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
 // Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
 launch(Arguments const& args, cudaStream_t stream = nullptr)
 {
   cudaError_t error = check_device();
-  Launch launch;
+  Launch launch{};
   if (error == cudaSuccess) {
     error = prepare(args, launch);
   }
-  if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<elementwise_apply_f32_params>, launch.kernel_grid, 256, 0, launch.params, stream);
-  }
-  return error;
+  return error == cudaSuccess ? launch_entries(launch, stream) : error;
 }
 
 }  // namespace elementwise_apply_f32

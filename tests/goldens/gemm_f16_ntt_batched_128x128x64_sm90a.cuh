@@ -987,16 +987,49 @@ struct Arguments {
   float beta;        // run-time scalar of the epilogue
 };
 
-// Parameters, grids and workspace that follow from the arguments.
+// Blocks of an entry; none if it is not needed.
+struct Grid {
+  unsigned x, y, z;
+  bool overlaps;  // PDL: may begin before the previous kernel ends
+};
+
+// Allows the kernel its dynamic shared memory, and launches it.
+template <class Params>
+cudaError_t
+launch_entry(void (*entry)(Params const), Grid const& grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+{
+  if (grid.x == 0) {
+    return cudaSuccess;
+  }
+  void const* function = reinterpret_cast<void const*>(entry);
+  if (smem_bytes > 0) {
+    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  void* arguments[] = {const_cast<Params*>(&params)};
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = grid.overlaps;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(grid.x, grid.y, grid.z);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = smem_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  return cudaLaunchKernelExC(&config, function, arguments);
+}
+
+// What follows from the arguments.
 struct Launch {
+  void* workspace;         // as given
+  size_t workspace_bytes;  // that a launch needs
   gemm_f16_ntt_batched_128x128x64_sm90a_params params;
-  dim3 pack_grid;  // CTAs: 0 if this entry is not needed
-  bool pack_overlaps;  // PDL: may begin before the previous kernel ends
-  dim3 kernel_grid;  // CTAs: 0 if this entry is not needed
-  bool kernel_overlaps;  // PDL: may begin before the previous kernel ends
-  dim3 direct_grid;  // CTAs: 0 if this entry is not needed
-  bool direct_overlaps;  // PDL: may begin before the previous kernel ends
-  size_t workspace;  // bytes
+  Grid pack;
+  Grid kernel;
+  Grid direct;
 };
 
 // Encodes a tensor map. The runtime looks up the driver's function, so no program has to link with the driver.
@@ -1030,7 +1063,7 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
 
 // Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
-prepare(Arguments const& args, void* workspace, Launch& launch)
+prepare(Arguments const& args, Launch& launch)
 {
   int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
   int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
@@ -1114,12 +1147,12 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (!(launched * 2 <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
-  launch = Launch{};
   launch.params.a = args.a;
   launch.params.b = args.b;
   launch.params.c = args.c;
   launch.params.aux0 = args.aux0;
   launch.params.d = args.d;
+  launch.params.workspace = launch.workspace;
   launch.params.each_a = int32_t(1 < batches_a);
   launch.params.each_b = int32_t(1 < batches_b);
   launch.params.passes_l2 = int32_t(52428800 < m * n * l * 2);
@@ -1147,18 +1180,20 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.l = args.l;
   launch.params.alpha = args.alpha;
   launch.params.beta = args.beta;
-  launch.pack_grid = 0 < packs ? dim3(unsigned(packs), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  launch.pack_overlaps = true;
-  launch.kernel_grid = something && has_map_d ? dim3(unsigned(launched * 2), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  launch.kernel_overlaps = is_short;
-  launch.direct_grid = something && has_map_d == 0 ? dim3(unsigned(launched * 2), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  launch.direct_overlaps = is_short;
-  launch.workspace = end_b * 2;
-  launch.params.workspace = workspace;
-  if (launch.workspace > 0 && workspace == nullptr) {
+  if (0 < packs) {
+    launch.pack = {unsigned(packs), unsigned(1), unsigned(1), true};
+  }
+  if (something && has_map_d) {
+    launch.kernel = {unsigned(launched * 2), unsigned(1), unsigned(1), bool(is_short)};
+  }
+  if (something && has_map_d == 0) {
+    launch.direct = {unsigned(launched * 2), unsigned(1), unsigned(1), bool(is_short)};
+  }
+  launch.workspace_bytes = end_b * 2;
+  if (launch.workspace_bytes > 0 && launch.workspace == nullptr) {
     return cudaSuccess;  // without a workspace there is no address to encode a tensor map for
   }
-  int64_t const begin = int64_t(reinterpret_cast<uintptr_t>(workspace));
+  int64_t const begin = int64_t(reinterpret_cast<uintptr_t>(launch.workspace));
   if (multiplies) {
     cuuint64_t const dims[] = {cuuint64_t(m), cuuint64_t(k), cuuint64_t(batches_a)};
     cuuint64_t const strides[] = {cuuint64_t((is_packed_a ? tiles_a * 64 : leading_a) * 2), cuuint64_t((is_packed_a ? packed_a_of_one : apart_a) * 2)};  // bytes
@@ -1213,35 +1248,6 @@ direct_entry(__grid_constant__ Params const params)
   direct(params);
 }
 
-// Allows the kernel its dynamic shared memory, and launches it.
-template <class Params>
-cudaError_t
-launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, bool overlaps, Params const& params, cudaStream_t stream)
-{
-  if (grid.x == 0) {
-    return cudaSuccess;
-  }
-  void const* function = reinterpret_cast<void const*>(entry);
-  if (smem_bytes > 0) {
-    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
-    if (error != cudaSuccess) {
-      return error;
-    }
-  }
-  void* arguments[] = {const_cast<Params*>(&params)};
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;  // PDL: may begin before the previous kernel ends
-  attribute.val.programmaticStreamSerializationAllowed = overlaps;
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid;
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = smem_bytes;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  return cudaLaunchKernelExC(&config, function, arguments);
-}
-
 // Whether the kernel was compiled for the current device.
 inline cudaError_t
 check_device()
@@ -1260,37 +1266,47 @@ check_device()
   return error != cudaSuccess || capability == 90 ? error : cudaErrorNoKernelImageForDevice;
 }
 
-// Bytes of workspace that a launch needs; 0 if the launch is refused.
+// Launches what was prepared: one entry after the other.
+inline cudaError_t
+launch_entries(Launch const& launch, cudaStream_t stream)
+{
+  cudaError_t error = cudaSuccess;
+  if (error == cudaSuccess) {
+    error = launch_entry(pack_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.pack, 256, 0, launch.params, stream);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(kernel_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.kernel, 384, 164864, launch.params, stream);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(direct_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.direct, 384, 164864, launch.params, stream);
+  }
+  return error;
+}
+
+// Bytes of workspace that a launch needs; 0 also if the launch is refused.
 inline size_t
 get_workspace_size(Arguments const& args)
 {
-  Launch launch;
-  return prepare(args, nullptr, launch) == cudaSuccess ? launch.workspace : 0;
+  Launch launch{};
+  return prepare(args, launch) == cudaSuccess ? launch.workspace_bytes : 0;
 }
 
-// Launches on the current device. Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
-// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range, or if the workspace is missing. Align it to 256 bytes.
+// Launches on the current device, with a workspace of get_workspace_size(args) bytes, aligned to 256.
+// Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range, or if the workspace is missing.
 inline cudaError_t
 launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
 {
   cudaError_t error = check_device();
-  Launch launch;
+  Launch launch{};
+  launch.workspace = workspace;
   if (error == cudaSuccess) {
-    error = prepare(args, workspace, launch);
+    error = prepare(args, launch);
   }
-  if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
+  if (error == cudaSuccess && launch.workspace_bytes > 0 && workspace == nullptr) {
     error = cudaErrorInvalidValue;
   }
-  if (error == cudaSuccess) {
-    error = launch_entry(pack_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.pack_grid, 256, 0, launch.pack_overlaps, launch.params, stream);
-  }
-  if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.kernel_grid, 384, 164864, launch.kernel_overlaps, launch.params, stream);
-  }
-  if (error == cudaSuccess) {
-    error = launch_entry(direct_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.direct_grid, 384, 164864, launch.direct_overlaps, launch.params, stream);
-  }
-  return error;
+  return error == cudaSuccess ? launch_entries(launch, stream) : error;
 }
 
 }  // namespace gemm_f16_ntt_batched_128x128x64_sm90a

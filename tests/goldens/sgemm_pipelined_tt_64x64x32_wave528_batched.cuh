@@ -430,17 +430,42 @@ struct Arguments {
   float beta;       // run-time scalar of the epilogue
 };
 
-// Parameters, grids and workspace that follow from the arguments.
+// Blocks of an entry; none if it is not needed.
+struct Grid {
+  unsigned x, y, z;
+};
+
+// Allows the kernel its dynamic shared memory, and launches it.
+template <class Params>
+cudaError_t
+launch_entry(void (*entry)(Params const), Grid const& grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+{
+  if (grid.x == 0) {
+    return cudaSuccess;
+  }
+  void const* function = reinterpret_cast<void const*>(entry);
+  if (smem_bytes > 0) {
+    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  void* arguments[] = {const_cast<Params*>(&params)};
+  return cudaLaunchKernel(function, dim3(grid.x, grid.y, grid.z), dim3(threads), arguments, smem_bytes, stream);
+}
+
+// What follows from the arguments.
 struct Launch {
+  void* workspace;         // as given
+  size_t workspace_bytes;  // that a launch needs
   sgemm_pipelined_tt_64x64x32_wave528_batched_params params;
-  dim3 kernel_grid;  // CTAs: 0 if this entry is not needed
-  dim3 reduce_grid;  // CTAs: 0 if this entry is not needed
-  size_t workspace;  // bytes
+  Grid kernel;
+  Grid reduce;
 };
 
 // Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range.
 inline cudaError_t
-prepare(Arguments const& args, void* workspace, Launch& launch)
+prepare(Arguments const& args, Launch& launch)
 {
   int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
   int64_t const c = int64_t(reinterpret_cast<uintptr_t>(args.c));
@@ -495,11 +520,11 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (!(cut <= 65535)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
-  launch = Launch{};
   launch.params.a = args.a;
   launch.params.b = args.b;
   launch.params.c = args.c;
   launch.params.d = args.d;
+  launch.params.workspace = launch.workspace;
   launch.params.lda = args.lda;
   launch.params.batch_a = args.batch_a;
   launch.params.ldb = args.ldb;
@@ -520,10 +545,13 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.aligned_d = int32_t(c % 16 == 0 && (m <= 1 || ldc % 4 == 0) && (l <= 1 || batch_c % 4 == 0) && (d % 16 == 0 && (m <= 1 || ldd % 4 == 0) && (l <= 1 || batch_d % 4 == 0)));
   launch.params.alpha = args.alpha;
   launch.params.beta = args.beta;
-  launch.kernel_grid = 0 < m && 0 < n && 0 < l ? dim3(unsigned(whole + cut * parts), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  launch.reduce_grid = 0 < m && 0 < n && 0 < l && 0 < cut ? dim3(unsigned(16), unsigned(cut), unsigned(1)) : dim3(0, 0, 0);
-  launch.workspace = cut * parts * 16384;
-  launch.params.workspace = workspace;
+  if (0 < m && 0 < n && 0 < l) {
+    launch.kernel = {unsigned(whole + cut * parts), unsigned(1), unsigned(1)};
+  }
+  if (0 < m && 0 < n && 0 < l && 0 < cut) {
+    launch.reduce = {unsigned(16), unsigned(cut), unsigned(1)};
+  }
+  launch.workspace_bytes = cut * parts * 16384;
   return cudaSuccess;
 }
 
@@ -539,25 +567,6 @@ __global__ void __launch_bounds__(256)
 reduce_entry(__grid_constant__ Params const params)
 {
   reduce(params);
-}
-
-// Allows the kernel its dynamic shared memory, and launches it.
-template <class Params>
-cudaError_t
-launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
-{
-  if (grid.x == 0) {
-    return cudaSuccess;
-  }
-  void const* function = reinterpret_cast<void const*>(entry);
-  if (smem_bytes > 0) {
-    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
-    if (error != cudaSuccess) {
-      return error;
-    }
-  }
-  void* arguments[] = {const_cast<Params*>(&params)};
-  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
 }
 
 // Whether the kernel was compiled for the current device.
@@ -578,34 +587,44 @@ check_device()
   return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
 }
 
-// Bytes of workspace that a launch needs; 0 if the launch is refused.
+// Launches what was prepared: one entry after the other.
+inline cudaError_t
+launch_entries(Launch const& launch, cudaStream_t stream)
+{
+  cudaError_t error = cudaSuccess;
+  if (error == cudaSuccess) {
+    error = launch_entry(kernel_entry<sgemm_pipelined_tt_64x64x32_wave528_batched_params>, launch.kernel, 128, 33776, launch.params, stream);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(reduce_entry<sgemm_pipelined_tt_64x64x32_wave528_batched_params>, launch.reduce, 256, 0, launch.params, stream);
+  }
+  return error;
+}
+
+// Bytes of workspace that a launch needs; 0 also if the launch is refused.
 inline size_t
 get_workspace_size(Arguments const& args)
 {
-  Launch launch;
-  return prepare(args, nullptr, launch) == cudaSuccess ? launch.workspace : 0;
+  Launch launch{};
+  return prepare(args, launch) == cudaSuccess ? launch.workspace_bytes : 0;
 }
 
-// Launches on the current device. Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
-// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range, or if the workspace is missing. Align it to 256 bytes.
+// Launches on the current device, with a workspace of get_workspace_size(args) bytes, aligned to 256.
+// Returns cudaErrorNoKernelImageForDevice if the kernel does not support its architecture.
+// Returns cudaErrorInvalidValue if an extent exceeds the kernel's index range, or if the workspace is missing.
 inline cudaError_t
 launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
 {
   cudaError_t error = check_device();
-  Launch launch;
+  Launch launch{};
+  launch.workspace = workspace;
   if (error == cudaSuccess) {
-    error = prepare(args, workspace, launch);
+    error = prepare(args, launch);
   }
-  if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
+  if (error == cudaSuccess && launch.workspace_bytes > 0 && workspace == nullptr) {
     error = cudaErrorInvalidValue;
   }
-  if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<sgemm_pipelined_tt_64x64x32_wave528_batched_params>, launch.kernel_grid, 128, 33776, launch.params, stream);
-  }
-  if (error == cudaSuccess) {
-    error = launch_entry(reduce_entry<sgemm_pipelined_tt_64x64x32_wave528_batched_params>, launch.reduce_grid, 256, 0, launch.params, stream);
-  }
-  return error;
+  return error == cudaSuccess ? launch_entries(launch, stream) : error;
 }
 
 }  // namespace sgemm_pipelined_tt_64x64x32_wave528_batched

@@ -4,7 +4,7 @@ use askama::Template;
 
 use crate::arch::Arch;
 use crate::dtype::DType;
-use crate::plan::{Entry, Int, IntOp, MapRule, Param, ParamType, Plan, Rule, Step, WORKSPACE};
+use crate::plan::{Int, IntOp, MapRule, ParamType, Plan, Rule, Step, WORKSPACE};
 use crate::tiling::{MapSwizzle, MapType};
 
 #[derive(Template)]
@@ -18,13 +18,28 @@ struct Launch<'a> {
     /// The parameters, with their values.
     values: Vec<(&'a str, String)>,
     maps: Vec<Map<'a>>,
-    /// Each entry, when it has something to do, its blocks, and whether it begins while the kernel before it ends.
-    entries: Vec<(&'a Entry, String, [String; 3], String)>,
-    /// Bytes; empty where no entry leaves anything for the next.
+    entries: Vec<EntryText<'a>>,
+    /// Bytes.
     workspace: String,
+    /// Whether an entry may leave something for the next.
+    has_workspace: bool,
     runs_on: String,
     /// Whether an entry may begin while the kernel before it ends.
     overlaps: bool,
+}
+
+/// A `__global__` function, as it is launched.
+struct EntryText<'a> {
+    /// The device function that it calls.
+    name: &'a str,
+    attributes: Vec<String>,
+    threads: u32,
+    /// Bytes of dynamic shared memory.
+    smem: u64,
+    /// Whether it has something to do.
+    when: String,
+    /// The fields of its `Grid`.
+    grid: Vec<String>,
 }
 
 /// A tensor map, as it is encoded.
@@ -64,16 +79,25 @@ pub(super) fn host_side(plan: &Plan) -> String {
         Step::Let(index, value) => Line::Let(names[*index].clone(), cxx(value, names)),
         Step::Require(condition, because) => Line::Require(cxx(condition, names), because),
     });
-    let passed = |field: &Param| field.name != WORKSPACE && field.ty != ParamType::TensorMap;
-    let values = params.fields().iter().zip(&rule.derived).filter(|(field, _)| passed(field));
+    let values = params.fields().iter().zip(&rule.derived).filter(|(field, _)| field.ty != ParamType::TensorMap);
     let values = values.map(|(field, derived)| match derived {
+        None if field.name == WORKSPACE => (WORKSPACE, "launch.workspace".to_owned()),
         None => (field.name.as_str(), format!("args.{}", field.name)),
         Some(value) => (field.name.as_str(), format!("{}({})", field.ty.c(), cxx(value, names))),
     });
+    let overlaps = plan.entries().iter().any(|entry| entry.overlaps);
     let entries = plan.entries().iter().zip(&rule.grids).map(|(entry, grid)| {
-        let overlaps = grid.overlaps.as_ref().filter(|_| entry.overlaps);
-        let overlaps = overlaps.map_or(entry.overlaps.to_string(), |of| cxx(of, names));
-        (entry, cxx(&grid.when, names), grid.blocks.each_ref().map(|b| cxx(b, names)), overlaps)
+        let blocks = grid.blocks.iter().map(|blocks| format!("unsigned({})", cxx(blocks, names)));
+        let begins = grid.overlaps.as_ref().filter(|_| entry.overlaps);
+        let begins = begins.map_or(entry.overlaps.to_string(), |of| format!("bool({})", cxx(of, names)));
+        EntryText {
+            name: entry.function(plan.name()),
+            attributes: entry.attributes(),
+            threads: entry.threads,
+            smem: entry.dynamic_smem.0,
+            when: cxx(&grid.when, names),
+            grid: blocks.chain(overlaps.then_some(begins)).collect(),
+        }
     });
     super::text(&Launch {
         plan,
@@ -83,15 +107,18 @@ pub(super) fn host_side(plan: &Plan) -> String {
         values: values.collect(),
         maps: rule.maps.iter().map(|map| tensor_map(rule, map)).collect(),
         entries: entries.collect(),
-        workspace: if rule.workspace == Int::Const(0) { String::new() } else { cxx(&rule.workspace, names) },
+        workspace: cxx(&rule.workspace, names),
+        has_workspace: rule.workspace != Int::Const(0),
         runs_on: runs_on(plan),
-        overlaps: plan.entries().iter().any(|entry| entry.overlaps),
+        overlaps,
     })
 }
 
 /// What `cuTensorMapEncodeTiled` is told.
 fn tensor_map<'a>(rule: &'a Rule, map: &MapRule) -> Map<'a> {
-    let all = |of: &[Int]| of.iter().map(|value| cxx(value, &rule.steps.names)).collect::<Vec<_>>();
+    let all = |ty: &str, of: &[Int]| {
+        of.iter().map(|value| format!("{ty}({})", cxx(value, &rule.steps.names))).collect::<Vec<_>>()
+    };
     let ty = match map.dtype.dtype() {
         _ if map.dtype == MapType::Tf32 => "TFLOAT32",
         DType::F64 => "FLOAT64",
@@ -111,9 +138,9 @@ fn tensor_map<'a>(rule: &'a Rule, map: &MapRule) -> Map<'a> {
             never if never == "0" => cxx(&map.address, &rule.steps.names),
             when => format!("({when} ? begin : 0) + {}", print(&map.address, &rule.steps.names, 3)),
         },
-        dims: all(&map.dims),
-        strides: all(&map.strides),
-        extents: all(&map.extents),
+        dims: all("cuuint64_t", &map.dims),
+        strides: all("cuuint64_t", &map.strides),
+        extents: all("cuuint32_t", &map.extents),
         swizzle: match map.swizzle {
             MapSwizzle::None => "CU_TENSOR_MAP_SWIZZLE_NONE",
             MapSwizzle::B32 => "CU_TENSOR_MAP_SWIZZLE_32B",

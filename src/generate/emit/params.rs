@@ -22,6 +22,11 @@ pub(crate) fn c_fields<'a>(fields: impl IntoIterator<Item = &'a Param, IntoIter:
     out
 }
 
+/// The headers of the types of its fields, beside those of integers.
+pub(crate) fn c_headers(plan: &Plan) -> &'static [&'static str] {
+    if plan.params().has_tensor_maps() { &["cuda.h", "stdalign.h"] } else { &[] }
+}
+
 /// One `CUTEMPLATE_ASSERT` line for the size and for each offset.
 pub(crate) fn c_assertions(plan: &Plan) -> Vec<(String, String)> {
     let name = c_name(plan);

@@ -153,7 +153,7 @@ CUTE_DEVICE float round_to_odd(double x) {
 /// assert_eq!(
 ///     helpers.to_string(),
 ///     "// relu(x) = x, but 0 where x <= 0, so at -0 too; NaN is passed on.\n\
-///      CUTE_DEVICE float relu(float x) { return x <= 0.0f ? 0.0f : x; }\n"
+///      CUTE_DEVICE float relu(float x) { return x <= 0.0f ? 0.0f : x; }\n\n"
 /// );
 /// assert_eq!(helpers.load(DType::F16, "gA(i)"), "float(gA(i))");
 /// ```
@@ -224,16 +224,10 @@ impl Helpers {
     }
 }
 
-/// The definitions, an empty line between two.
+/// The definitions, an empty line after each.
 impl fmt::Display for Helpers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, helper) in self.used.iter().enumerate() {
-            if index > 0 {
-                f.write_str("\n")?;
-            }
-            f.write_str(&self.definition(*helper))?;
-        }
-        Ok(())
+        self.used.iter().try_for_each(|helper| writeln!(f, "{}", self.definition(*helper)))
     }
 }
 

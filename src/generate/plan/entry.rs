@@ -79,10 +79,12 @@ impl Entry {
         suffix.unwrap_or("kernel")
     }
 
-    /// The arguments of `__launch_bounds__`.
-    pub(crate) fn launch_bounds(&self) -> String {
-        let min_blocks = self.min_blocks.map(|blocks| format!(", {blocks}"));
-        format!("{}{}", self.threads, min_blocks.unwrap_or_default())
+    /// What its declaration says beside the name: the launch bounds, and the cluster where there is one.
+    pub(crate) fn attributes(&self) -> Vec<String> {
+        let min_blocks = self.min_blocks.map(|blocks| format!(", {blocks}")).unwrap_or_default();
+        let bounds = format!("__launch_bounds__({}{min_blocks})", self.threads);
+        let cluster = (self.cluster > 1).then(|| format!("__cluster_dims__({}, 1, 1)", self.cluster));
+        core::iter::once(bounds).chain(cluster).collect()
     }
 }
 

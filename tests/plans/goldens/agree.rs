@@ -95,7 +95,7 @@ fn each_text_is_what_its_plan_says() {
 const PLANTED: [(&str, &str, &str, &str); 9] = [
     ("gemm_f16_sm90a.cu", "__launch_bounds__(384, 1)", "__launch_bounds__(384, 2)", "entries"),
     ("gemm_f16_sm90a.cu", "__cluster_dims__(2, 1, 1)", "__cluster_dims__(1, 1, 1)", "entries"),
-    ("gemm_f16_sm90a.cuh", "launch.kernel_grid, 384, 230400", "launch.kernel_grid, 384, 230384", "launches"),
+    ("gemm_f16_sm90a.cuh", "launch.kernel, 384, 230400", "launch.kernel, 384, 230384", "launches"),
     (
         "gemm_f16_sm90a.cuh",
         "sizeof(SharedStorage) == 230400",
