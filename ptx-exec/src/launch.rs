@@ -3,6 +3,7 @@
 use super::Module;
 use super::allow::Allow;
 use super::code::{Base, Code, Inst, Op};
+use super::device_memory::DeviceMemory;
 use super::entry_profile::profile;
 use super::error::Error;
 use super::machine::sums::{AMPERE, HOPPER};
@@ -11,6 +12,7 @@ use super::machine::{
     report::site, run_blocks, shadow::sides,
 };
 use super::maps::{LaunchMap, MapPlace};
+use super::memory::Memory;
 use super::parse::clip;
 use super::place::{Placed, Shared};
 use crate::tensor::Tensor;
@@ -66,6 +68,39 @@ pub enum Data<'a> {
     Write(&'a mut [u8]),
     /// Memory that exists during the launch, with its size in bytes.
     Scratch(u64),
+    /// Memory that an earlier launch may have written and a later one may read. The kernel writes it; copied back afterwards.
+    Keep(&'a mut DeviceMemory),
+}
+
+impl Data<'_> {
+    /// The bytes before the launch; `None` of scratch.
+    pub(super) fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Data::Read(bytes) => Some(bytes),
+            Data::Write(bytes) => Some(bytes),
+            Data::Keep(memory) => Some(&memory.bytes),
+            Data::Scratch(_) => None,
+        }
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Data::Scratch(bytes) => *bytes,
+            _ => self.bytes().map_or(0, |bytes| bytes.len() as u64),
+        }
+    }
+
+    /// Takes over what the launch left.
+    fn copy_back(&mut self, memory: &Memory, allocation: usize) {
+        match self {
+            Data::Write(bytes) => memory.copy_out(allocation, bytes),
+            Data::Keep(kept) => {
+                memory.copy_out(allocation, &mut kept.bytes);
+                kept.unwritten = memory.unwritten(allocation);
+            }
+            Data::Read(_) | Data::Scratch(_) => {}
+        }
+    }
 }
 
 /// Memory of the device.
@@ -79,7 +114,7 @@ pub struct Buffer<'a> {
     pub align: u64,
     /// Address of its first byte, modulo `align`.
     pub offset: u64,
-    /// Whether its contents count as initialised.
+    /// Whether its contents count as initialised. [`Data::Keep`] says it by itself.
     pub written: bool,
     /// The tensors in it, which may overlap. Without tensors, every byte is an element.
     pub tensors: Vec<Tensor>,
@@ -280,7 +315,7 @@ impl<'a> Launch<'a> {
     }
 
     /// Sets a `__device__` or `__constant__` variable of the module before the launch, by its name in the PTX. The data must have the
-    /// variable's size. With [`Data::Write`] it is copied back afterwards, in any state space.
+    /// variable's size. With [`Data::Write`] and [`Data::Keep`] it is copied back afterwards, in any state space.
     #[must_use]
     pub fn variable(mut self, name: impl Into<String>, data: Data<'a>) -> Self {
         self.variables.push((name.into(), data));
@@ -430,14 +465,10 @@ impl<'a> Launch<'a> {
         let blocks = grid.clusters() * u64::from(grid.ranks());
         drop(grid);
         for (buffer, allocation) in self.buffers.iter_mut().zip(&buffers) {
-            if let Data::Write(bytes) = &mut buffer.data {
-                memory.copy_out(*allocation, bytes);
-            }
+            buffer.data.copy_back(&memory, *allocation);
         }
         for (name, data) in &mut self.variables {
-            if let Data::Write(bytes) = data {
-                memory.copy_out(variables[variable(code, name)?], bytes);
-            }
+            data.copy_back(&memory, variables[variable(code, name)?]);
         }
         let paths = done.paths.by_pair().into_iter().map(|((first, then), by)| Path {
             first: site(code, first),

@@ -2,7 +2,7 @@
 
 use super::code::Code;
 use super::error::Error;
-use super::launch::{Data, Launch};
+use super::launch::Launch;
 use super::map_image::{Image, MAP_ALIGN, MAP_BYTES, Map};
 use super::memory::Memory;
 use crate::TensorMap;
@@ -62,11 +62,7 @@ impl Launch<'_> {
                 }
             }
             MapPlace::Buffer(number, at) => {
-                let room = self.buffers.get(number).map_or(0, |b| match &b.data {
-                    Data::Read(bytes) => bytes.len() as u64,
-                    Data::Write(bytes) => bytes.len() as u64,
-                    Data::Scratch(bytes) => *bytes,
-                });
+                let room = self.buffers.get(number).map_or(0, |b| b.data.size());
                 if !at.is_multiple_of(MAP_ALIGN) || at.saturating_add(MAP_BYTES) > room {
                     let found = format!("byte {at} of buffer {number}");
                     return refuse(

@@ -4,6 +4,7 @@
 //! access of 8 bytes or more is several words; an access of 1 or 2 bytes changes a part of a word. Only blocks that run in parallel could
 //! observe this. An entry with atomics, fences or strong accesses runs its blocks on one thread, in turns.
 
+use core::ops::Range;
 use std::alloc::{Layout, alloc_zeroed};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
@@ -97,6 +98,11 @@ impl Memory {
         Ok(self.allocations.len() - 1)
     }
 
+    /// Places what follows at this distance from the arena's begin, or behind.
+    pub(super) fn skip_to(&mut self, distance: u64) {
+        self.end = self.end.max(distance);
+    }
+
     /// Allocates the words, after all placements.
     pub(super) fn allocate(&mut self, checked: bool) -> Result<(), Error> {
         let words = (self.end.saturating_add(GAP) / 4 + 4) as usize;
@@ -147,6 +153,39 @@ impl Memory {
         for at in (start..first).chain(last.max(first)..end) {
             self.written[(at / 4) as usize].fetch_or(1 << (at % 4), Relaxed);
         }
+    }
+
+    /// Marks the bytes of an allocation outside of these ranges as initialised.
+    pub(super) fn mark_all_but(&self, allocation: usize, unwritten: &[Range<u64>]) {
+        let Allocation { start, end, .. } = self.allocations[allocation];
+        let mut from = start;
+        for range in unwritten {
+            self.mark(from, start + range.start - from);
+            from = start + range.end;
+        }
+        self.mark(from, end - from);
+    }
+
+    /// The uninitialised bytes of an allocation; none where nobody asked to know them.
+    pub(super) fn unwritten(&self, allocation: usize) -> Vec<Range<u64>> {
+        let Allocation { start, end, .. } = self.allocations[allocation];
+        let mut all: Vec<Range<u64>> = Vec::new();
+        let (mut byte, bytes) = (0, if self.written.is_empty() { 0 } else { end - start });
+        while byte < bytes {
+            // Whole words at once, where all of a word is initialised.
+            if (start + byte).is_multiple_of(4) && byte + 4 <= bytes && self.undefined(start + byte, 4) == 0 {
+                byte += 4;
+                continue;
+            }
+            if self.undefined(start + byte, 1) != 0 {
+                match all.last_mut().filter(|range| range.end == byte) {
+                    Some(range) => range.end += 1,
+                    None => all.push(byte..byte + 1),
+                }
+            }
+            byte += 1;
+        }
+        all
     }
 
     pub(super) fn copy_out(&self, allocation: usize, into: &mut [u8]) {

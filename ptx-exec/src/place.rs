@@ -2,6 +2,7 @@
 
 use super::Error;
 use super::code::{Code, Inst, Op};
+use super::device_memory::UNWRITTEN;
 use super::launch::{Buffer, Data, Launch, Placement, variable};
 use super::lower::operands::SPECIAL;
 use super::machine::{RESERVED, SharedPlace, WINDOW};
@@ -37,6 +38,9 @@ const WORKSPACE: u32 = 64;
 /// CUDA C++ Programming Guide, "Compute Capabilities": 227 KB a block on 9.0.
 const MOST_SHARED: u64 = 227 << 10;
 
+/// Room for parameters: PTX ISA, ".param", has at most 32764 bytes of them.
+const MOST_PARAMS: u64 = 64 << 10;
+
 /// The largest alignment of a buffer, as of a variable.
 const MOST_ALIGN: u64 = 1 << 20;
 
@@ -46,11 +50,7 @@ impl Buffer<'_> {
         let refuse = |what: &str, found: String, required: String| {
             Err(Error::launch(what).found(format!("{found} of {}", super::parse::clip(&self.name))).required(required))
         };
-        let bytes = match &self.data {
-            Data::Read(bytes) => bytes.len() as u64,
-            Data::Write(bytes) => bytes.len() as u64,
-            Data::Scratch(bytes) => *bytes,
-        };
+        let bytes = self.data.size();
         if !self.align.is_power_of_two() || self.align > MOST_ALIGN {
             let required = format!("a power of two of at most {MOST_ALIGN}");
             return refuse("a buffer cannot be aligned", format!("`align` {}", self.align), required);
@@ -78,12 +78,8 @@ impl Launch<'_> {
         // In the first 4 GiB, where 32 bits of an address tell all of it.
         let param = memory.place("parameters", code.param_bytes, 256, false, false)?;
         memory.allocations[param].is_param = true;
-        let mut globals = Vec::new();
-        for v in &code.globals {
-            let name = format!("{}{}", if v.is_const { "const " } else { "" }, v.name);
-            let align = if exact { v.align } else { v.align.max(256) };
-            globals.push(memory.place(&name, v.bytes.len() as u64, align, exact, !v.is_const)?);
-        }
+        // Other entries have other parameters and variables: the addresses of the first buffers stay.
+        memory.skip_to(MOST_PARAMS);
         let mut buffers = Vec::new();
         for b in &self.buffers {
             let (all, writable) = (b.placed_bytes()?, !matches!(b.data, Data::Read(_)));
@@ -93,6 +89,12 @@ impl Launch<'_> {
             memory.allocations[index].start += b.offset;
             memory.allocations[index].elements = Elements::new(&b.tensors, &super::parse::clip(&b.name), bytes)?;
             buffers.push(index);
+        }
+        let mut globals = Vec::new();
+        for v in &code.globals {
+            let name = format!("{}{}", if v.is_const { "const " } else { "" }, v.name);
+            let align = if exact { v.align } else { v.align.max(256) };
+            globals.push(memory.place(&name, v.bytes.len() as u64, align, exact, !v.is_const)?);
         }
         let workspace = if self.cooperative {
             Some(memory.place("grid workspace", u64::from(WORKSPACE), 256, exact, true)?)
@@ -107,10 +109,12 @@ impl Launch<'_> {
         let Placed { memory, buffers, globals, param, workspace } = placed;
         for (b, index) in self.buffers.iter().zip(buffers.iter()) {
             match &b.data {
-                Data::Read(bytes) => memory.fill(*index, bytes, b.written),
-                Data::Write(bytes) => memory.fill(*index, bytes, b.written),
-                // Fresh memory is not zero.
-                Data::Scratch(bytes) => memory.fill(*index, &vec![0xcd; *bytes as usize], b.written),
+                Data::Keep(kept) => {
+                    memory.fill(*index, &kept.bytes, false);
+                    memory.mark_all_but(*index, &kept.unwritten);
+                }
+                Data::Scratch(bytes) => memory.fill(*index, &vec![UNWRITTEN; *bytes as usize], b.written),
+                given => memory.fill(*index, given.bytes().unwrap_or_default(), b.written),
             }
         }
         for (v, index) in code.globals.iter().zip(globals.iter()) {
@@ -127,14 +131,10 @@ impl Launch<'_> {
         for (name, data) in &self.variables {
             let number = variable(code, name)?;
             let (of, index) = (&code.globals[number], globals[number]);
-            let bytes: &[u8] = match data {
-                Data::Read(bytes) => bytes,
-                Data::Write(bytes) => bytes,
-                Data::Scratch(_) => {
-                    return Err(Error::launch("a variable of the module is given no contents")
-                        .found(format!("scratch for {name}"))
-                        .required("its bytes: PTX sets every variable"));
-                }
+            let Some(bytes) = data.bytes() else {
+                return Err(Error::launch("a variable of the module is given no contents")
+                    .found(format!("scratch for {name}"))
+                    .required("its bytes: PTX sets every variable"));
             };
             if bytes.len() != of.bytes.len() {
                 return Err(Error::launch("the contents do not fit their variable")

@@ -183,6 +183,29 @@ fn results_are_written_as_junit() {
     assert_eq!(fs::read_to_string(&report).expect("written"), xml);
 }
 
+/// Launches of one file and one kernel: the output, JSON and JUnit say which of them has the finding.
+#[test]
+fn a_finding_names_its_launch() {
+    let one =
+        r#"{"ptx": "k.ptx", "entry": "racy", "grid": [1], "block": [1], "args": [{"of": "h"}], "modes": ["races"]}"#;
+    let launches = [one, &one.replace("\"block\": [1]", "\"block\": [32]"), one].join(", ");
+    let (_folder, path) = folder(&format!(r#"{{"buffers": {{"h": {{"scratch": 4}}}}, "launches": [{launches}]}}"#));
+    let (file, junit) = (path("launch.json"), path("report.xml"));
+    let output = tool(&["run", &file, "--junit", &junit]);
+    let out = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{out}");
+    assert!(out.starts_with("launch 1, _Z4racyPj: right with seed 0, "), "{out}");
+    assert!(out.contains("\nlaunch 2, _Z4racyPj:\nerror[exec-race]"), "{out}");
+    assert!(out.contains("\nlaunch 2, _Z4racyPj: 1 finding with seed 0, ") && !out.contains("launch 3"), "{out}");
+    let xml = fs::read_to_string(&junit).expect("written");
+    assert!(xml.contains(r#"<testcase name="launch 2, _Z4racyPj""#), "{xml}");
+    let output = tool(&["--json", "run", &file]);
+    let rows: Vec<serde_json::Value> =
+        text(&output.stdout).lines().map(|row| serde_json::from_str(row).expect("an object")).collect();
+    let finding = rows.iter().find_map(|row| row.get("finding")).expect("a finding");
+    assert_eq!((&finding["launch"], &rows.last().expect("a row")["launch"]), (&2.into(), &2.into()));
+}
+
 #[test]
 fn the_sample_launch_has_no_findings() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/scale.json");

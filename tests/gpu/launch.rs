@@ -330,13 +330,8 @@ fn a_bench_interleaves_kernel_and_copy_and_reports_rates() {
         &[("STAND_IN_L2", "6291456")],
         || {
             let (gpu, kernel) = loaded();
-            let protocol = Protocol {
-                warmup: 1,
-                timings: 2,
-                batch_seconds: 100e-6,
-                max_batch: 256,
-                rest_seconds: 1e-3,
-            };
+            let protocol =
+                Protocol { warmup: 1, timings: 2, batch_seconds: 100e-6, max_batch: 256, rest_seconds: 1e-3 };
             let layout = TensorLayout::contiguous(1024, 1024);
             let report =
                 against_copy(&gpu, kernel.any(), &[layout; 3], &[], (Fill::Integers, 1), How::default(), &protocol)

@@ -16,10 +16,10 @@ impl Results {
         Results(Suites::new(program))
     }
 
-    /// A launch that ran.
-    pub(super) fn launch(&mut self, file: &Path, done: &FileReport, is_right: bool, replay: &str) {
+    /// A launch of this name that ran.
+    pub(super) fn launch(&mut self, file: &Path, name: &str, done: &FileReport, replay: &str) {
         let mut status = TestCaseStatus::success();
-        if !is_right {
+        if !done.report.is_clean() {
             status = TestCaseStatus::non_success(NonSuccessKind::Failure);
             let findings: Vec<String> = done.report.findings.iter().map(ToString::to_string).collect();
             let first = done.report.findings.first();
@@ -29,7 +29,7 @@ impl Results {
             }
             status.set_description(format!("{}\nagain: {replay}", findings.join("\n")));
         }
-        let mut case = TestCase::new(done.entry.clone(), status);
+        let mut case = TestCase::new(name.to_owned(), status);
         case.set_classname(file.display().to_string());
         case.set_system_out(&done.report.printed);
         self.add(file, case);

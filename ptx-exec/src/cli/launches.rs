@@ -45,33 +45,34 @@ fn launches(
     out: Output,
 ) -> Result<bool, Error> {
     let file = LaunchFile::read(path)?;
-    for index in 0..file.len() {
-        let done = file.run(index, options)?;
-        let is_right = is_right(&done);
-        tell(&done, &replay(done.seed), out);
-        results.launch(path, &done, is_right, &replay(done.seed));
-        if !is_right {
-            results.left_out(path, file.len() - index - 1);
+    for done in file.launches(options) {
+        let done = done?;
+        let name = match file.len() {
+            1 => done.entry.clone(),
+            _ => format!("launch {}, {}", done.launch, done.entry),
+        };
+        tell(&done, &name, &replay(done.seed), out);
+        results.launch(path, &name, &done, &replay(done.seed));
+        if !done.report.is_clean() {
+            results.left_out(path, file.len() - done.launch);
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn is_right(done: &FileReport) -> bool {
-    done.report.is_clean() && done.seeds.as_ref().is_none_or(|seeds| seeds.failing.is_empty())
-}
-
-/// Prints the result of a launch.
-fn tell(done: &FileReport, replay: &str, out: Output) {
+/// Prints the result of a launch of this name.
+fn tell(done: &FileReport, name: &str, replay: &str, out: Output) {
     let report = &done.report;
-    report::tell(report, out);
+    if *name != done.entry && !report.is_clean() {
+        out.text(format_args!("{name}:"));
+    }
+    report::tell(report, Some(done.launch), out);
     done.notes.iter().for_each(|note| out.text(format_args!("note: {note}")));
     done.allowed.iter().for_each(|by| out.text(allowed(by)));
     let found = report.findings.len() as u64 + report.dropped;
     let verdict = if report.is_clean() { "right".to_owned() } else { counted(found, "finding") };
-    let entry = &done.entry;
-    out.text(format_args!("{entry}: {verdict} with seed {}, {} warp instructions", done.seed, report.instructions));
+    out.text(format_args!("{name}: {verdict} with seed {}, {} warp instructions", done.seed, report.instructions));
     match &done.seeds {
         None => out.text("  other seeds give other orders of warps and asynchronous work: --seeds 8 tries eight"),
         Some(seeds) => of_seeds(seeds, replay, out),
@@ -111,7 +112,7 @@ fn object(done: &FileReport, replay: &str) -> Value {
     });
     let written: Vec<String> = done.written.iter().map(|path| path.display().to_string()).collect();
     json!({
-        "entry": done.entry, "clean": report.is_clean(), "seed": done.seed, "seeds": seeds,
+        "launch": done.launch, "entry": done.entry, "clean": report.is_clean(), "seed": done.seed, "seeds": seeds,
         "instructions": report.instructions, "lane_instructions": report.lane_instructions, "written": written,
         "printed": report.printed, "allowed": done.allowed.iter().map(allowed).collect::<Vec<_>>(), "notes": done.notes,
     })

@@ -73,7 +73,7 @@ pub fn run(command: &Command, program: &str, json: bool) -> ExitCode {
 
 /// Prints the kernel's output, its findings, and its profile.
 pub fn tell(report: &Report, json: bool) {
-    report::tell(report, Output { json });
+    report::tell(report, None, Output { json });
 }
 
 fn refuse(error: &Error, out: Output) {

@@ -12,7 +12,7 @@ fn site(site: &Site) -> Value {
 }
 
 /// A finding as JSON; docs/guide.md has the names.
-fn object(finding: &Finding) -> Value {
+fn object(finding: &Finding, launch: Option<usize>) -> Value {
     let Finding { kind, rule, who, .. } = finding;
     let other = finding.other.as_ref().map(|o| {
         json!({
@@ -27,7 +27,7 @@ fn object(finding: &Finding) -> Value {
         })
     });
     json!({ "finding": {
-        "code": kind.as_str(), "rule": rule.as_str(), "entry": finding.entry,
+        "code": kind.as_str(), "rule": rule.as_str(), "launch": launch, "entry": finding.entry,
         "required": rule.required(), "because": rule.because(), "section": rule.section(), "help": rule.help(),
         "count": finding.count, "threads": finding.threads, "blocks": finding.blocks, "places": finding.places,
         "further": finding.further,
@@ -46,14 +46,14 @@ fn counts(c: &Counts) -> Value {
     })
 }
 
-/// Prints the kernel's output, its findings, and its profile.
-pub(super) fn tell(report: &Report, out: Output) {
+/// Prints the kernel's output, its findings, and its profile. `launch` is its number, where it is of a file.
+pub(super) fn tell(report: &Report, launch: Option<usize>, out: Output) {
     if !out.json {
         write(&report.printed);
     }
     for finding in &report.findings {
         out.text(finding);
-        out.object(object(finding));
+        out.object(object(finding, launch));
     }
     if report.unfinished() > 0 {
         out.text(format_args!("{} of {} blocks did not run to their end", report.unfinished(), report.blocks));

@@ -102,8 +102,9 @@ macro_rules! keys {
 }
 
 /// Every kind of object, outermost first.
-pub(super) static OBJECTS: [&Object; 7] = [&LAUNCH, &ARGUMENT, &MEMBER, &TENSOR_MAP, &BUFFER, &VARIABLE, &ALLOW];
+pub(super) static OBJECTS: [&Object; 8] = [&FILE, &LAUNCH, &ARGUMENT, &MEMBER, &TENSOR_MAP, &BUFFER, &VARIABLE, &ALLOW];
 
+pub(super) static FILE: Object = Object { name: "the file", keys: &[FILE_KEYS], has_form: false };
 pub(super) static LAUNCH: Object = Object { name: "the launch", keys: &[LAUNCH_KEYS], has_form: false };
 pub(super) static ARGUMENT: Object = Object { name: "the argument", keys: &[MEMORY, VALUES, STRUCT], has_form: true };
 pub(super) static MEMBER: Object = Object { name: "the member", keys: &[AT, MEMORY, VALUES], has_form: true };
@@ -126,6 +127,14 @@ pub(super) const ALLOWED: &[&str] = &[
 
 const SIZES: Kind = Numbers { least: 1, most: 3, from: 1, to: U32 };
 const MODES: &[&str] = &["plain", "bounds", "init", "races", "all"];
+
+/// Of a file whose launches share memory.
+const FILE_KEYS: &[Key] = keys! {
+    "launches" Always, List(&LAUNCH), "[{\"ptx\": \"k.ptx\", \"entry\": \"scale\", \"grid\": [3], \"block\": [32], \"args\": []}]":
+        "the launches, which run in order";
+    "buffers" Optional, Named(&BUFFER), "{\"all\": {\"npy\": \"x.npy\"}}":
+        "memory with a name, for `of` in any launch; it passes from one launch to the next";
+};
 
 const LAUNCH_KEYS: &[Key] = keys! {
     "ptx" Always, Path, "\"k.ptx\"": "the PTX text";

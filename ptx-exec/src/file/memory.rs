@@ -8,12 +8,9 @@ use super::json::Json;
 use super::keys::BUFFER;
 use super::{array, bad, map};
 use crate::TensorMap;
-use crate::launch::{Buffer, Data};
+use crate::launch::Data;
 use crate::map_image::MAP_BYTES;
-use crate::{Error, Launch, Module};
-
-/// The fill byte of uninitialised memory.
-const UNWRITTEN: u8 = 0xcd;
+use crate::{DeviceMemory, Error, Launch, Module};
 
 /// A buffer, or the contents of a variable.
 #[derive(Debug)]
@@ -24,34 +21,29 @@ pub(super) struct Held {
     pub(super) path: String,
     /// The header of its output file.
     header: Vec<u8>,
-    data: Vec<u8>,
-    is_written: bool,
+    /// Its contents before the launch.
+    pub(super) memory: DeviceMemory,
+    /// Whether it is one of the file's buffers, which pass from one launch to the next.
+    pub(super) is_kept: bool,
     /// Whether the kernel may write it.
-    is_output: bool,
+    pub(super) is_output: bool,
     pub(super) out: Option<PathBuf>,
     is_used: bool,
 }
 
 impl Held {
     pub(super) fn bytes(&self) -> u64 {
-        self.data.len() as u64
+        self.memory.bytes().len() as u64
     }
 
     /// A copy of the contents for the launch to write; empty for an input.
-    pub(super) fn copy(&self) -> Vec<u8> {
-        if self.is_output { self.data.clone() } else { Vec::new() }
+    pub(super) fn copy(&self) -> DeviceMemory {
+        if self.is_output { self.memory.clone() } else { DeviceMemory::new(Vec::new()) }
     }
 
-    /// As a launch takes it; `bytes` is its [`Held::copy`].
-    pub(super) fn contents<'a>(&'a self, bytes: &'a mut [u8]) -> Data<'a> {
-        if self.is_output { Data::Write(bytes) } else { Data::Read(&self.data) }
-    }
-
-    /// As a launch takes it; `bytes` is its [`Held::copy`].
-    pub(super) fn buffer<'a>(&'a self, bytes: &'a mut [u8]) -> Buffer<'a> {
-        let mut buffer = Buffer::new(self.name.clone(), self.contents(bytes));
-        buffer.written = self.is_written;
-        buffer
+    /// As a launch takes it; `copy` is its [`Held::copy`].
+    pub(super) fn contents<'a>(&'a self, copy: &'a mut DeviceMemory) -> Data<'a> {
+        if self.is_output { Data::Keep(copy) } else { Data::Read(self.memory.bytes()) }
     }
 
     /// The bytes of the output file.
@@ -82,6 +74,18 @@ pub(super) struct LaunchMemory {
     pub(super) notes: Vec<String>,
 }
 
+impl LaunchMemory {
+    /// The file's buffers alone, for the next launch. They are what a launch left, and their tensor maps are made.
+    pub(super) fn keep(mut self, left: Vec<DeviceMemory>) -> LaunchMemory {
+        self.held.retain(|held| held.is_kept);
+        for (held, memory) in self.held.iter_mut().zip(left).filter(|(held, _)| held.is_output) {
+            held.memory = memory;
+        }
+        self.of_name.retain(|_, number| *number < self.held.len());
+        LaunchMemory { held: self.held, of_name: self.of_name, ..LaunchMemory::default() }
+    }
+}
+
 /// The path of an output; its folder must exist.
 fn out(value: &Checked<'_>, folder: &Path) -> Result<Option<PathBuf>, Error> {
     let Some(path) = value.text("out").map(|out| folder.join(out)) else { return Ok(None) };
@@ -95,9 +99,8 @@ fn out(value: &Checked<'_>, folder: &Path) -> Result<Option<PathBuf>, Error> {
 }
 
 impl LaunchMemory {
-    /// Reads the buffers of `buffers`, then the buffers of the arguments.
-    pub(super) fn read(launch: &Checked<'_>, folder: &Path) -> Result<LaunchMemory, Error> {
-        let mut memory = LaunchMemory::default();
+    /// Reads the buffers of `buffers`, then the buffers of the arguments. `memory` has the buffers of the file.
+    pub(super) fn read(launch: &Checked<'_>, folder: &Path, mut memory: LaunchMemory) -> Result<LaunchMemory, Error> {
         for (name, buffer) in launch.named("buffers") {
             let number = memory.hold(&buffer, name, folder)?;
             memory.of_name.insert(name.to_owned(), number);
@@ -142,7 +145,7 @@ impl LaunchMemory {
         let out = out(value, folder)?;
         let is_written = value.flag("written").unwrap_or(true) && !value.has("scratch");
         let mut called = name.to_owned();
-        let (header, mut data) = match value.text("npy") {
+        let (header, data) = match value.text("npy") {
             Some(file) => {
                 let path = folder.join(file);
                 let array = array::read(&path, &value.at("npy"))?;
@@ -170,13 +173,11 @@ impl LaunchMemory {
         if called.is_empty() {
             called = value.path.clone();
         }
-        if !is_written {
-            data.fill(UNWRITTEN);
-        }
         // Kernels change maps in place.
         let is_output = out.is_some() || !is_written || value.has("tensor_maps");
         let path = value.path.clone();
-        self.held.push(Held { name: called, path, header, data, is_written, is_output, out, is_used: false });
+        let memory = if is_written { DeviceMemory::new(data) } else { DeviceMemory::uninitialized(data.len()) };
+        self.held.push(Held { name: called, path, header, memory, is_kept: false, is_output, out, is_used: false });
         Ok(self.held.len() - 1)
     }
 
@@ -226,7 +227,7 @@ impl LaunchMemory {
 
     /// Checks that an argument uses every buffer.
     pub(super) fn is_used(&self) -> Result<(), Error> {
-        match self.held.iter().find(|held| !held.is_used) {
+        match self.held.iter().find(|held| !held.is_used && !held.is_kept) {
             None => Ok(()),
             Some(unused) => Err(bad(format!("`{}` is not used by an argument", unused.path))
                 .found(format!("the {} `{}`", BUFFER.name.trim_start_matches("the "), unused.name))
@@ -244,7 +245,7 @@ fn room(value: &Checked<'_>) -> Result<Vec<u8>, Error> {
             .found(format!("{bytes} B"))
             .required(e.to_string())
     })?;
-    data.resize(bytes as usize, UNWRITTEN);
+    data.resize(bytes as usize, 0);
     Ok(data)
 }
 
@@ -289,7 +290,8 @@ pub(super) fn variables(launch: &Checked<'_>, folder: &Path, module: &Module, en
         }
         let (name, out) = (variable.name.clone(), out(&value, folder)?);
         let path = value.path.clone();
-        all.push(Held { name, path, header, data, is_written: true, is_output: out.is_some(), out, is_used: true });
+        let memory = DeviceMemory::new(data);
+        all.push(Held { name, path, header, memory, is_kept: false, is_output: out.is_some(), out, is_used: true });
     }
     Ok(all)
 }

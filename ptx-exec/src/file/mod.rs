@@ -4,6 +4,7 @@ mod args;
 mod array;
 mod check;
 mod json;
+mod kept;
 mod keys;
 mod map;
 mod memory;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 use args::Params;
 use check::{Checked, check};
 use json::Json;
-use keys::{LAUNCH, Need, OBJECTS};
+use keys::{FILE, LAUNCH, Need, OBJECTS};
 use memory::{Held, LaunchMemory};
 pub use seeds::Seeds;
 
@@ -25,12 +26,14 @@ use super::Module;
 use super::allow::Allow;
 use super::error::{Error, ErrorKind};
 use super::parse::MAX_TEXT;
-use crate::Report;
 use crate::npy::source;
+use crate::{Buffer, DeviceMemory, Report};
 
 /// The result of one launch of a file.
 #[derive(Clone, Debug)]
 pub struct FileReport {
+    /// Its number among the launches of the file, from 1.
+    pub launch: usize,
     /// The entry.
     pub entry: String,
     /// The report: of the first seed with findings, or of the first seed.
@@ -127,8 +130,8 @@ impl Module {
 
 /// A launch file that was read and checked.
 ///
-/// Paths in the file are relative to it. An object is one launch, a list holds several. [`launch_keys`] lists the keys. An unknown,
-/// missing or repeated key, or one of another type, is refused.
+/// Paths in the file are relative to it. An object is one launch, a list holds several, and an object with `launches` holds several that
+/// share memory. [`launch_keys`] lists the keys. An unknown, missing or repeated key, or one of another type, is refused.
 #[derive(Debug)]
 pub struct LaunchFile {
     folder: PathBuf,
@@ -154,19 +157,26 @@ impl LaunchFile {
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut file = LaunchFile { folder: folder.to_owned(), value, notes: Vec::new() };
+        let whole = file.whole()?;
         if file.is_empty() {
             return Err(bad("a launch file has no launch")
                 .found(format!("{}: an empty list", path.display()))
                 .required("an object, or a list of objects, each a launch"));
         }
         let launches = (0..file.len()).map(|i| file.launch(i)).collect::<Result<Vec<_>, _>>()?;
-        file.notes = outputs::check(&launches, folder, path)?;
+        if let Some(whole) = &whole {
+            kept::check(whole, &launches)?;
+        }
+        file.notes = outputs::check(whole.as_ref(), &launches, folder, path)?;
         Ok(file)
     }
 
     /// Number of launches; at least one.
     pub fn len(&self) -> usize {
-        if matches!(self.value, Json::List(_)) { self.value.items().len() } else { 1 }
+        match self.all() {
+            Some((_, all)) => all.len(),
+            None => 1,
+        }
     }
 
     /// Whether it has no launch; [`LaunchFile::read`] refuses such files.
@@ -174,28 +184,81 @@ impl LaunchFile {
         self.len() == 0
     }
 
-    fn launch(&self, index: usize) -> Result<Checked<'_>, Error> {
+    /// The launches of a list, or of an object with several, and the path of the list.
+    fn all(&self) -> Option<(&'static str, &[Json])> {
         match &self.value {
-            Json::List(all) => match all.get(index) {
-                Some(value) => check(&LAUNCH, value, &format!("[{index}]")),
-                None => Err(bad("a launch file has fewer launches")
-                    .found(format!("launch {index}, counted from 0"))
-                    .required(format!("one of {}", all.len()))),
-            },
-            one if index == 0 => check(&LAUNCH, one, ""),
-            _ => Err(bad("a launch file has one launch").found(format!("launch {index}, counted from 0"))),
+            Json::List(all) => Some(("", all)),
+            value if is_whole(value) => Some(("launches", value.get("launches").map_or(&[], Json::items))),
+            _ => None,
         }
     }
 
-    /// Runs a launch, counted from 0, and writes its outputs.
+    /// The object with several launches, if it is one.
+    fn whole(&self) -> Result<Option<Checked<'_>>, Error> {
+        is_whole(&self.value).then(|| check(&FILE, &self.value, "")).transpose()
+    }
+
+    fn launch(&self, index: usize) -> Result<Checked<'_>, Error> {
+        let Some((path, all)) = self.all() else { return check(&LAUNCH, &self.value, "") };
+        check(&LAUNCH, &all[index], &format!("{path}[{index}]"))
+    }
+
+    /// Runs the launches in order, each when the iterator is asked for it, and writes their outputs. After a launch with findings there is
+    /// no further one, since later launches read the results of earlier ones.
     ///
-    /// # Errors
-    /// A file cannot be read or written; the launch does not fit the entry; or the entry is unsupported.
-    pub fn run(&self, index: usize, options: &RunOptions) -> Result<FileReport, Error> {
-        let launch = self.launch(index)?;
-        let mut ready = Ready::read(&launch, &self.folder)?;
-        ready.notes.extend(self.notes.get(index).cloned().unwrap_or_default());
-        seeds::run(&launch, ready, options)
+    /// Errors are of files that cannot be read or written, of launches that do not fit their entries, and of entries that are unsupported.
+    pub fn launches(&self, options: &RunOptions) -> Launches<'_> {
+        Launches { file: self, options: *options, next: 0, memory: None }
+    }
+}
+
+/// Whether a file has launches that share memory: it has nothing that a single launch has besides `buffers`.
+fn is_whole(value: &Json) -> bool {
+    let is_of_launch = |name: &str| name != "buffers" && LAUNCH.keys().any(|key| key.name == name);
+    value.get("launches").is_some()
+        || !value.entries().is_empty() && !value.entries().iter().any(|(name, _)| is_of_launch(name))
+}
+
+/// The launches of a file, run in order: an iterator over their reports.
+#[derive(Debug)]
+pub struct Launches<'f> {
+    file: &'f LaunchFile,
+    options: RunOptions,
+    next: usize,
+    /// The buffers of the file, after the first launch.
+    memory: Option<LaunchMemory>,
+}
+
+impl Iterator for Launches<'_> {
+    type Item = Result<FileReport, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let index = self.next;
+        if index >= self.file.len() {
+            return None;
+        }
+        let done = self.run(index);
+        let is_clean = done.as_ref().is_ok_and(|done| done.report.is_clean());
+        self.next = if is_clean { index + 1 } else { usize::MAX };
+        Some(done)
+    }
+}
+
+impl Launches<'_> {
+    fn run(&mut self, index: usize) -> Result<FileReport, Error> {
+        let (file, launch) = (self.file, self.file.launch(index)?);
+        let memory = match (self.memory.take(), file.whole()?) {
+            (Some(memory), _) => memory,
+            (None, Some(whole)) => kept::read(&whole, &file.folder)?,
+            (None, None) => LaunchMemory::default(),
+        };
+        let mut ready = Ready::read(&launch, &file.folder, memory)?;
+        ready.notes.extend(file.notes.get(index).cloned().unwrap_or_default());
+        let (mut done, left) = seeds::run(&launch, &ready, &self.options)?;
+        done.launch = index + 1;
+        done.written = ready.save(&left, index + 1 == file.len() || !done.report.is_clean())?;
+        self.memory = Some(ready.memory.keep(left));
+        Ok(done)
     }
 }
 
@@ -210,16 +273,16 @@ struct Ready {
     notes: Vec<String>,
 }
 
-/// The memory after a launch: the bytes of each buffer, then of each variable.
-type FinalBytes = Vec<Vec<u8>>;
+/// The memory after a launch: of each buffer, then of each variable.
+type FinalBytes = Vec<DeviceMemory>;
 
 impl Ready {
-    fn read(launch: &Checked<'_>, folder: &Path) -> Result<Ready, Error> {
+    fn read(launch: &Checked<'_>, folder: &Path, memory: LaunchMemory) -> Result<Ready, Error> {
         let module = Module::read(&folder.join(launch.text("ptx").unwrap_or_default()))?;
         let entry = module.entry_of(launch.text("entry").unwrap_or_default())?.to_owned();
         module.code(&entry)?;
         let allow = launch.list("allow").map(|rule| settings::allow(&rule)).collect::<Result<Vec<_>, _>>()?;
-        let mut memory = LaunchMemory::read(launch, folder)?;
+        let mut memory = LaunchMemory::read(launch, folder, memory)?;
         let params = Params::read(launch, folder, &module, &entry, &mut memory)?;
         memory.is_used()?;
         let variables = memory::variables(launch, folder, &module, &entry)?;
@@ -237,11 +300,11 @@ impl Ready {
         let mut launch = settings::tell(self.module.launch(&self.entry)?, settings).seed(seed).profile(profile);
         launch = self.memory.tell(self.params.tell(launch));
         let (buffers, variables) = left.split_at_mut(self.memory.held.len());
-        for (held, bytes) in self.memory.held.iter().zip(buffers) {
-            launch = launch.buffer(held.buffer(bytes));
+        for (held, copy) in self.memory.held.iter().zip(buffers) {
+            launch = launch.buffer(Buffer::new(held.name.clone(), held.contents(copy)));
         }
-        for (held, bytes) in self.variables.iter().zip(variables) {
-            launch = launch.variable(held.name.clone(), held.contents(bytes));
+        for (held, copy) in self.variables.iter().zip(variables) {
+            launch = launch.variable(held.name.clone(), held.contents(copy));
         }
         for rule in &self.allow {
             launch = launch.allow(rule.clone());
@@ -250,12 +313,12 @@ impl Ready {
         Ok((report, left))
     }
 
-    /// Writes the outputs of a launch.
-    fn save(&self, left: &FinalBytes) -> Result<Vec<PathBuf>, Error> {
+    /// Writes the outputs of a launch, and behind the last one those of the file.
+    fn save(&self, left: &FinalBytes, is_last: bool) -> Result<Vec<PathBuf>, Error> {
         let mut written = Vec::new();
-        for (held, bytes) in self.held().zip(left) {
+        for (held, memory) in self.held().zip(left).filter(|(held, _)| is_last || !held.is_kept) {
             let Some(out) = &held.out else { continue };
-            save(out, &held.file(bytes))?;
+            save(out, &held.file(memory.bytes()))?;
             if !written.contains(out) {
                 written.push(out.clone());
             }
@@ -281,23 +344,13 @@ pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// Runs the launches of a file in order and writes their outputs. A launch with findings ends the run. [`LaunchFile`] runs single
-/// launches, and several seeds.
+/// Runs the launches of a file in order and writes their outputs. A launch with findings ends the run. [`LaunchFile::launches`] runs
+/// several seeds.
 ///
 /// With `profile`, reports have a profile.
 ///
 /// # Errors
 /// A file cannot be read or written, or is malformed; or the entry is unsupported.
 pub fn run_file(path: &Path, profile: bool) -> Result<Vec<FileReport>, Error> {
-    let file = LaunchFile::read(path)?;
-    let mut reports = Vec::new();
-    for index in 0..file.len() {
-        let report = file.run(index, &RunOptions { profile, ..RunOptions::default() })?;
-        let clean = report.report.is_clean();
-        reports.push(report);
-        if !clean {
-            break;
-        }
-    }
-    Ok(reports)
+    LaunchFile::read(path)?.launches(&RunOptions { profile, ..RunOptions::default() }).collect()
 }

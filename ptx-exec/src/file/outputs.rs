@@ -44,14 +44,29 @@ fn named<'j>(value: &'j Json, path: &str, key: &str, folder: &Path, all: &mut Ve
 }
 
 /// Checks the outputs of all launches of a file. Returns notes for each launch.
-pub(super) fn check(launches: &[Checked<'_>], folder: &Path, file: &Path) -> Result<Vec<Vec<String>>, Error> {
+///
+/// The file's own buffers are read before the first launch and written after the last one.
+pub(super) fn check(
+    whole: Option<&Checked<'_>>,
+    launches: &[Checked<'_>],
+    folder: &Path,
+    file: &Path,
+) -> Result<Vec<Vec<String>>, Error> {
     // Files that exist before the first launch, each with the key that names it.
     let mut before: BTreeMap<PathBuf, String> =
         names(file).into_iter().map(|name| (name, "the launch file".to_owned())).collect();
     let mut made: BTreeSet<PathBuf> = BTreeSet::new();
     let mut notes = Vec::new();
-    let mut outs = Vec::new();
-    for launch in launches {
+    let (mut outs, mut last) = (Vec::new(), Vec::new());
+    if let Some(buffers) = whole.and_then(|whole| whole.one("buffers")) {
+        let mut inputs = Vec::new();
+        named(buffers.value, &buffers.path, "npy", folder, &mut inputs);
+        named(buffers.value, &buffers.path, "out", folder, &mut last);
+        for input in inputs {
+            input.names.into_iter().for_each(|name| drop(before.insert(name, format!("`{}`", input.key))));
+        }
+    }
+    for (number, launch) in launches.iter().enumerate() {
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         named(launch.value, &launch.path, "ptx", folder, &mut inputs);
         named(launch.value, &launch.path, "npy", folder, &mut inputs);
@@ -60,6 +75,9 @@ pub(super) fn check(launches: &[Checked<'_>], folder: &Path, file: &Path) -> Res
             for name in input.names.into_iter().filter(|name| !made.contains(name)) {
                 before.entry(name).or_insert_with(|| format!("`{}`", input.key));
             }
+        }
+        if number + 1 == launches.len() {
+            outputs.append(&mut last);
         }
         notes.push(together(&outputs)?);
         made.extend(outputs.iter().flat_map(|output| output.names.iter().cloned()));

@@ -19,7 +19,11 @@ pub struct Seeds {
 }
 
 /// Runs a launch with one or several seeds.
-pub(super) fn run(launch: &Checked<'_>, ready: Ready, options: &RunOptions) -> Result<FileReport, Error> {
+pub(super) fn run(
+    launch: &Checked<'_>,
+    ready: &Ready,
+    options: &RunOptions,
+) -> Result<(FileReport, FinalBytes), Error> {
     let first = options.seed.or_else(|| launch.whole("seed")).unwrap_or(0);
     let count = options.seeds.max(1);
     let (mut shown, mut shown_left) = ready.once(launch, first, options.profile)?;
@@ -32,7 +36,7 @@ pub(super) fn run(launch: &Checked<'_>, ready: Ready, options: &RunOptions) -> R
         let (report, left) = ready.once(launch, next, options.profile)?;
         let is_clean = report.is_clean();
         if is_clean && shown.is_clean() {
-            differences(&ready, (seed, &shown, &shown_left), (next, &report, &left), &mut seeds.differing);
+            differences(ready, (seed, &shown, &shown_left), (next, &report, &left), &mut seeds.differing);
         }
         if !is_clean {
             seeds.failing.push(next);
@@ -41,10 +45,11 @@ pub(super) fn run(launch: &Checked<'_>, ready: Ready, options: &RunOptions) -> R
             (shown, shown_left, seed) = (report, left, next);
         }
     }
-    let written = ready.save(&shown_left)?;
     let allowed = allowed(&ready.allow, &shown);
     let seeds = (count > 1).then_some(seeds);
-    Ok(FileReport { entry: ready.entry, report: shown, seed, seeds, allowed, notes: ready.notes, written })
+    let (entry, notes) = (ready.entry.clone(), ready.notes.clone());
+    let report = FileReport { launch: 1, entry, report: shown, seed, seeds, allowed, notes, written: Vec::new() };
+    Ok((report, shown_left))
 }
 
 /// The outputs that differ between two runs.
@@ -54,8 +59,9 @@ fn differences(
     (other, second, right): (u64, &Report, &FinalBytes),
     into: &mut Vec<String>,
 ) {
-    for ((held, a), b) in ready.held().zip(left).zip(right).filter(|((held, ..), _)| held.out.is_some()) {
-        if let Some(byte) = a.iter().zip(b).position(|(a, b)| a != b)
+    for ((held, a), b) in ready.held().zip(left).zip(right).filter(|((held, ..), _)| held.out.is_some() || held.is_kept)
+    {
+        if let Some(byte) = a.bytes().iter().zip(b.bytes()).position(|(a, b)| a != b)
             && !into.iter().any(|known| known.starts_with(&format!("`{}`", held.path)))
         {
             into.push(format!("`{}` ({}) from byte {byte} on, with seeds {one} and {other}", held.path, held.name));

@@ -2,6 +2,7 @@
 
 mod allow;
 mod arrays;
+mod kept;
 mod keys;
 mod memory;
 mod outputs;

@@ -18,7 +18,7 @@ fn of(trap: &str, options: &RunOptions, rest: &str) -> (FileReport, tempfile::Te
     fs::write(folder.path().join("p.ptx"), ORDER.replace("TRAP", trap)).expect("writable");
     let file = LaunchFile::read(&folder.path().join("launch.json")).expect("it is one");
     assert_eq!(file.len(), 1);
-    (file.run(0, options).expect("it runs"), folder)
+    (file.launches(options).next().expect("a launch").expect("it runs"), folder)
 }
 
 #[test]
@@ -55,6 +55,6 @@ fn what_depends_on_the_seed_is_named() {
     // Outputs that do not depend on the seed are not named.
     let folder = super::folder(&launch(70));
     let file = LaunchFile::read(&folder.path().join("launch.json")).expect("it is one");
-    let seeds = file.run(0, &many).expect("it runs").seeds.expect("several");
+    let seeds = file.launches(&many).next().expect("a launch").expect("it runs").seeds.expect("several");
     assert!(seeds.failing.is_empty() && seeds.differing.is_empty(), "{seeds:?}");
 }
