@@ -175,7 +175,7 @@ fn memory_that_no_launch_uses_and_names_that_hide_are_refused() {
 fn a_launch_of_rust_keeps_memory_too() {
     let module = Module::parse(KERNELS).expect("it is PTX");
     let mut memory = DeviceMemory::uninitialized(8);
-    assert_eq!(memory.unwritten(), [0..8]);
+    assert_eq!(memory.unwritten(), std::slice::from_ref(&(0..8)));
     let mut copy = |x: &[u8], byte: u64, from: u64, out: &mut [u8]| {
         let launch = module.launch("copy").expect("an entry").modes(Modes::ALL);
         let launch = launch.buffer(ptx_exec::Buffer::new("h", Data::Keep(&mut memory)));
@@ -190,10 +190,10 @@ fn a_launch_of_rust_keeps_memory_too() {
     };
     let (report, unwritten) = copy(&7_u32.to_le_bytes(), 4, 0, &mut []);
     assert!(report.is_clean(), "{report}");
-    assert_eq!(unwritten, [0..4]);
+    assert_eq!(unwritten, std::slice::from_ref(&(0..4)));
     let mut out = [0; 4];
     let (report, unwritten) = copy(&[], 0, 4, &mut out);
-    assert!(report.is_clean() && out == 7_u32.to_le_bytes() && unwritten == [0..4], "{report}");
+    assert!(report.is_clean() && out == 7_u32.to_le_bytes() && unwritten == std::slice::from_ref(&(0..4)), "{report}");
     assert_eq!(copy(&[], 0, 0, &mut out).0.findings[0].kind, FindingKind::Uninitialized);
     assert_eq!(memory.bytes()[4..], 7_u32.to_le_bytes());
     let all = DeviceMemory::new(vec![1, 2]);
