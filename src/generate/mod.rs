@@ -6,4 +6,6 @@ pub mod expr;
 pub mod model;
 pub mod plan;
 pub mod recipe;
+pub mod reference;
+pub mod tensor;
 pub mod tiling;

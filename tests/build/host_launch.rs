@@ -58,10 +58,10 @@ impl Draw {
 
 /// Views of a problem that lie nowhere, with gaps and beside multiples of a vector now and then.
 fn views(plan: &Plan, draw: &mut Draw) -> Vec<ViewRef> {
-    let computes = plan.computes().expect("said");
+    let rank = plan.problem_shape().expect("said").extents().len();
     let extents = |draw: &mut Draw| draw.of(&[1_i64, 2, 7, 8, 33, 128, 200, 256, 1000, 4096]);
-    let problem: Vec<i64> = (0..computes.problem_modes(plan.operands())).map(|_| extents(draw)).collect();
-    let shapes = computes.shapes(plan.operands(), &problem).expect("a problem");
+    let problem: Vec<i64> = (0..rank).map(|_| extents(draw)).collect();
+    let shapes = plan.shapes(&problem).expect("a problem");
     let (gap, offset) = (draw.of(&[0_i64, 0, 1, 8]), draw.of(&[0_u64, 0, 1, 8]));
     let one = |((operand, shape), place): ((&Operand, &Vec<i64>), u64)| {
         let dense = operand.layout(shape, None).expect("few elements");

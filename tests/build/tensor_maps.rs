@@ -123,7 +123,7 @@ fn tilings_text<'a>(types: &'a str, copy: &str) -> &'a str {
 fn views(plan: &Plan, [m, n, k, gap]: [i64; 4]) -> Vec<ViewRef> {
     let batches = (plan.operands()[0].strides.len() == 3).then_some(BATCHES);
     let problem: Vec<i64> = [m, n, k].into_iter().chain(batches).collect();
-    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), &problem)).expect("extents of a product");
+    let shapes = plan.shapes(&problem).expect("extents of a product");
     let one = |((operand, shape), place): ((&cutemplate::plan::Operand, &Vec<i64>), u64)| {
         let inner = operand.strides.iter().position(|s| *s == ModeStride::Unit).expect("a contiguous mode");
         let leading = (shape[inner] + 7) / 8 * 8 + if operand.name == "D" { 0 } else { gap };

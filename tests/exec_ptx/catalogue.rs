@@ -79,13 +79,12 @@ fn the_catalogue_is_right_and_silent() {
 /// A problem without gaps, large enough that the loops of the kernel take most of its time.
 pub(crate) fn large(kernel: &Kernel) -> Problem {
     let plan = &kernel.plan;
-    let computes = plan.computes().expect("a kernel of the catalogue");
-    let extents = match computes.problem_modes(plan.operands()) {
+    let extents = match plan.problem_shape().expect("a kernel of the catalogue").extents().len() {
         2 => vec![512, 1024],
         3 => vec![256; 3],
         _ => vec![256, 256, 128, 2],
     };
-    let shapes = computes.shapes(plan.operands(), &extents).expect("as many extents as it has");
+    let shapes = plan.shapes(&extents).expect("as many extents as it has");
     let dense = |(operand, shape): (&cutemplate::plan::Operand, &Vec<i64>)| {
         TensorLayout::from(operand.layout(shape, None).expect("few elements"))
     };

@@ -96,7 +96,7 @@ fn problem(kernel: &Kernel, extents: [i64; 3], pad: Option<i64>, offset: u64) ->
     let plan = &kernel.plan;
     let batches: &[i64] = if plan.operands()[0].strides.len() == 3 { &[2] } else { &[] };
     let extents = [&extents[..], batches].concat();
-    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), &extents)).expect("extents of a product");
+    let shapes = plan.shapes(&extents).expect("extents of a product");
     let layout = |shape: &[i64], operand: &Operand| {
         TensorLayout::from(operand.layout(shape, pad).expect("a layout")).at_offset(Elements(offset))
     };

@@ -8,7 +8,7 @@ use crate::ladder;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::model::{H200, Limit, Prediction, TensorOp, TensorWork, Work};
-use cutemplate::plan::{Computes, Plan};
+use cutemplate::plan::Plan;
 use cutemplate::recipe::product::{Major, Problem};
 use cutemplate::recipe::sgemm::{Variant, choose};
 use cutemplate::recipe::{Gemm, Recipe, Sgemm};
@@ -23,8 +23,7 @@ fn plan(settings: &str) -> Plan {
 
 /// As `cutemplate check --problem` predicts: every tensor aligned, and apart.
 fn predict(plan: &Plan, problem: &[i64], pad: i64) -> Prediction {
-    let Some(Computes::Product(product)) = plan.computes() else { panic!("a product") };
-    let shapes = Computes::Product(product).shapes(plan.operands(), problem).expect("M, N, K");
+    let shapes = plan.shapes(problem).expect("M, N, K");
     let views = plan.operands().iter().zip(&shapes).zip(1_u64..).map(|((operand, shape), k)| {
         let contiguous = operand.layout(shape, None).expect("a layout").stride().iter().copied().max().unwrap_or(0);
         let layout = operand.layout(shape, (pad > 0).then_some(contiguous + pad)).expect("a layout");

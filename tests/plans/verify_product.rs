@@ -17,7 +17,7 @@ fn plan(settings: &str) -> Plan {
 
 /// The operands for a problem, those that are read filled from a seed.
 fn tensors(plan: &Plan, problem: &[i64], fill: Fill, seed: u64) -> Vec<Tensor> {
-    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), problem)).expect("a problem");
+    let shapes = plan.shapes(problem).expect("a problem");
     let make = |((operand, shape), seed): ((&cutemplate::plan::Operand, &Vec<i64>), u64)| {
         let layout = operand.layout(shape, None).expect("small");
         let mut tensor = Tensor::new(operand.dtype, layout).expect("small");

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use cutemplate::plan::{Computes, ModeStride, Operand, Plan};
+use cutemplate::plan::{ModeStride, Operand, Plan};
 use cutemplate::verify::npy::{self, Array};
 use cutemplate::verify::{Tensor, TensorLayout};
 use cutemplate::view::{Access, ViewLayout};
 
 use crate::args::{Problem, RunArgs};
 use crate::output::Failure;
-use crate::run::{computes, layouts};
+use crate::run::{layouts, problem_shape};
 
 /// The tensors, and the problem that they belong to.
 pub(crate) fn read(args: &RunArgs, plan: &Plan, operands: &[&Operand]) -> Result<(Vec<Tensor>, Vec<i64>), Failure> {
@@ -26,9 +26,10 @@ pub(crate) fn read(args: &RunArgs, plan: &Plan, operands: &[&Operand]) -> Result
     let arrays: Vec<Array> = arrays.collect::<Result<_, _>>().map_err(Failure::message)?;
     let shapes: Vec<&[i64]> = arrays.iter().map(Array::shape).collect();
     let given = args.problem.as_ref().map(|p| p.0.clone());
-    let told = computes(plan)?.problem_of_arrays(plan.operands(), &shapes);
+    let shape = problem_shape(plan)?;
+    let told = shape.problem_of_arrays(plan.operands(), &shapes);
     let problem = given.or(told).unwrap_or_default();
-    let batched = matches!(computes(plan)?, Computes::Product(product) if product.is_batched());
+    let batched = shape.is_batched();
     let layouts = layouts(plan, &problem, args.ld)?;
     let inputs = || plan.operands().iter().zip(&layouts).filter(|(o, _)| o.access == Access::Read);
     let laid = |(((operand, layout), array), path): (((&Operand, &TensorLayout), &Array), &PathBuf)| {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use cutemplate::launch::{Gpu, Protocol};
-use cutemplate::plan::{Computes, Plan};
+use cutemplate::plan::Plan;
 use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
 use cutemplate::verify::Fill;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
         plans.first().map_or(Ok(Vec::new()), |plan| run::layouts(plan, &problem.0, args.ld))?;
         trials.add(problem, plans);
     }
-    if trials.plans.iter().all(|plan| matches!(plan.computes(), Some(Computes::Product(_)))) {
+    if trials.plans.iter().all(|plan| plan.product().is_some()) {
         products(args, trials, out)
     } else {
         copies(args, &trials, out)
@@ -152,7 +152,7 @@ fn plans(
 ) -> Result<Vec<Plan>, Failure> {
     let plan = |settings: &Settings| args.kernel.plan_of(settings, args.kernel.name.as_deref(), out);
     let plans: Vec<Plan> = rungs.iter().map(plan).collect::<Result<_, _>>()?;
-    let is_product = |plan: &&Plan| matches!(plan.computes(), Some(Computes::Product(_)));
+    let is_product = |plan: &&Plan| plan.product().is_some();
     let Some(last) = plans.last().filter(is_product).filter(|_| args.ladder || args.variant.is_empty()) else {
         return Ok(plans);
     };

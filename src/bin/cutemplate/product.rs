@@ -6,7 +6,7 @@ use cutemplate::build::Compiler;
 use cutemplate::emit::render;
 use cutemplate::launch::{AnyKernel, Gpu, Protocol};
 use cutemplate::model::{H200, Machine};
-use cutemplate::plan::{Computes, Plan};
+use cutemplate::plan::Plan;
 use cutemplate::verify::Fill;
 use cutlass_sys::Finder;
 use serde_json::json;
@@ -81,7 +81,7 @@ impl Measurement<'_> {
         out: &Output,
     ) -> Result<Vec<ProductReport>, Failure> {
         let Trials { plans, of } = trials;
-        if let Some(other) = plans.iter().find(|plan| !matches!(plan.computes(), Some(Computes::Product(_)))) {
+        if let Some(other) = plans.iter().find(|plan| plan.product().is_none()) {
             return Err(Failure::message(format_args!("`{}` computes no product of matrices", other.family())));
         }
         // A plan with several texts is narrowed to the one that this device runs. If none fits, loading says what

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use cutemplate::launch::Gpu;
 use cutemplate::model::Machine;
-use cutemplate::plan::{Computes, Plan};
+use cutemplate::plan::{Plan, ProblemShape};
 use cutemplate::recipe::{Family, product};
 use cutemplate::settings::Settings;
 use serde_json::json;
@@ -66,7 +66,7 @@ fn trials(
     machine: &Machine,
     plan: impl Fn(&Settings, &str) -> Result<Plan, Failure>,
 ) -> Result<Trials, Failure> {
-    let batched = matches!(usual.computes(), Some(Computes::Product(product)) if product.is_batched());
+    let batched = usual.problem_shape().is_some_and(ProblemShape::is_batched);
     let none = || Failure::message(format_args!("--random: `{}` chooses no recipe by problem", family.name));
     if batched {
         return Err(Failure::message("--random: found batched=true, required problems MxNxK"));

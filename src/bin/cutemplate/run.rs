@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cutemplate::plan::{Computes, Operand, Plan};
+use cutemplate::plan::{Operand, Plan, ProblemShape};
 use cutemplate::verify::{self, Tensor, TensorLayout, Verdict, npy};
 use cutemplate::view::Access;
 use serde_json::json;
@@ -130,23 +130,18 @@ pub(crate) struct Run<'a> {
     pub(crate) stages: Option<&'a Path>,
 }
 
-/// The function of the plan's kernel.
-pub(crate) fn computes(plan: &Plan) -> Result<Computes<'_>, Failure> {
-    let unknown = || format!("`{}` does not say what its kernels compute", plan.family());
-    plan.computes().ok_or_else(|| Failure::message(unknown()))
+/// How the shapes of the kernel's tensors belong together.
+pub(crate) fn problem_shape(plan: &Plan) -> Result<&ProblemShape, Failure> {
+    let unknown = || format!("`{}` does not say how the shapes of its tensors belong together", plan.family());
+    plan.problem_shape().ok_or_else(|| Failure::message(unknown()))
 }
 
 /// The layout of each operand for a problem.
 pub(crate) fn layouts(plan: &Plan, problem: &[i64], ld: Option<i64>) -> Result<Vec<TensorLayout>, Failure> {
-    let computes = computes(plan)?;
+    let shape = problem_shape(plan)?;
     let shown = || Problem(problem.to_vec());
-    let shapes = computes.shapes(plan.operands(), problem).ok_or_else(|| {
-        Failure::message(format_args!(
-            "--problem {} has {} extents, required {}",
-            shown(),
-            problem.len(),
-            computes.extents(plan.operands())
-        ))
+    let shapes = shape.shapes(problem).ok_or_else(|| {
+        Failure::message(format_args!("--problem {} has {} extents, required {}", shown(), problem.len(), shape))
     })?;
     let layout = |(operand, shape): (&Operand, &Vec<i64>)| {
         operand.layout(shape, ld).map(TensorLayout::from).ok_or_else(|| match ld {
@@ -174,7 +169,7 @@ pub(crate) fn scalars(plan: &Plan, given: &[Scalar]) -> Result<Vec<f64>, Failure
     }
     let value = |(index, name): (usize, &String)| {
         let last = given.iter().rev().find(|s| s.name == *name).map(|s| s.value);
-        let usual = || plan.computes()?.usual_scalar(index);
+        let usual = || plan.reference()?.usual_scalar(index);
         last.or_else(usual)
             .ok_or_else(|| Failure::message(format_args!("`{name}` has no value: --scalar {name}=0.5 gives it one")))
     };
@@ -189,7 +184,7 @@ fn inputs(args: &RunArgs, plan: &Plan) -> Result<(Vec<Tensor>, Vec<i64>), Failur
     }
     let problem = match &args.problem {
         Some(problem) => problem.0.clone(),
-        None => computes(plan)?.example(plan.operands()),
+        None => problem_shape(plan)?.example().to_vec(),
     };
     let layouts = layouts(plan, &problem, args.ld)?;
     let make = |(seed, (operand, layout)): (u64, (&&Operand, &TensorLayout))| {

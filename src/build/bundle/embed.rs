@@ -8,7 +8,7 @@ use super::files::write_if_changed;
 use super::module::{Embedded, Part, module};
 use super::{Bundle, file_error};
 use crate::artifact::Code;
-use crate::plan::Row;
+use crate::plan::Draft;
 
 /// The file with the Rust side of all kernels.
 pub(crate) const MODULES: &str = "cutemplate.rs";
@@ -55,7 +55,7 @@ pub(crate) fn unpack(out: &Path, bundle: &Bundle<'_>, root: &str) -> Result<Stri
     let mut modules = String::new();
     for kernel in &bundle.contents().kernels {
         let artifact = bundle.kernel(&kernel.name)?;
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<Draft> = Vec::new();
         for (text, row) in artifact.texts().iter().zip(&kernel.texts) {
             rows.push(serde_json::from_str(text.abi).map_err(|e| {
                 BundleError::new(Kind::Contents, format!("{} cannot be read", row.file(".abi.json")))

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use crate::dtype::DType;
 #[cfg(feature = "build")]
 use crate::plan::Plan;
-use crate::plan::{Operand, Row};
+use crate::plan::{Draft, Operand};
 use crate::reserved;
 use crate::view::Access;
 
@@ -27,7 +27,7 @@ pub enum Embedded<'a> {
 /// A text of a kernel, as its module knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Part<'a> {
-    pub(crate) row: &'a Row,
+    pub(crate) row: &'a Draft,
     /// The digest of its ABI.
     pub(crate) digest: String,
     pub(crate) code: Embedded<'a>,
@@ -67,7 +67,7 @@ pub fn rust_module<'a>(plan: &Plan, codes: &mut dyn Iterator<Item = Embedded<'a>
 /// The same for a crate that calls cutemplate `root`.
 #[cfg(feature = "build")]
 pub(crate) fn plan_module<'a>(root: &str, plan: &Plan, codes: &mut dyn Iterator<Item = Embedded<'a>>) -> String {
-    let rows: Vec<Row> = plan.parts().iter().map(|part| part.abi().row()).collect();
+    let rows: Vec<&Draft> = plan.parts().iter().map(|part| part.abi().draft()).collect();
     let parts = plan.parts().iter().zip(&rows).zip(codes);
     let parts = parts.map(|((part, row), code)| Part { row, digest: part.abi().digest().to_string(), code });
     module(root, plan.name(), &parts.collect::<Vec<_>>())
@@ -143,7 +143,7 @@ fn element(root: &str, dtype: DType) -> String {
 }
 
 /// The function that makes the arguments of a launch.
-fn arguments(root: &str, row: &Row, out: &mut String) {
+fn arguments(root: &str, row: &Draft, out: &mut String) {
     let named = |operand: &Operand| (word(&operand.name.to_ascii_lowercase()), operand.access == Access::Write);
     let ty = |operand: &Operand| element(root, operand.dtype);
     let _ = write!(
@@ -179,7 +179,7 @@ fn arguments(root: &str, row: &Row, out: &mut String) {
 }
 
 /// The parameter struct of a text, with the compiler's checks of it.
-fn params(root: &str, kernel: &str, row: &Row, out: &mut String) {
+fn params(root: &str, kernel: &str, row: &Draft, out: &mut String) {
     let (part, params) = (word(&row.name), &row.params);
     let name = params_name(kernel, &part);
     let _ = writeln!(

@@ -62,7 +62,7 @@ enum Line<'a> {
 
 /// The text behind the kernel.
 pub(super) fn host_side(plan: &Plan) -> String {
-    let (rule, params) = (&plan.rule, plan.params());
+    let (rule, params) = (&plan.draft().rule, plan.params());
     let names = &rule.steps.names;
     let arguments: Vec<_> = params.given().map(|(_, field)| field).collect();
     let lets = used(rule).into_iter().map(|index| {

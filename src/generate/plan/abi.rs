@@ -3,8 +3,8 @@
 use super::bind;
 use crate::arch::Targets;
 use crate::diagnostic::{BindError, Code, Defect, Diagnostic, Severity};
-use crate::plan::rule::{NotItsTensors, Rule};
-use crate::plan::{Binding, Entry, Operand, ParamStruct, Reach, Shapes};
+use crate::plan::rule::NotItsTensors;
+use crate::plan::{Binding, Draft, Entry, Operand, ParamStruct, ProblemShape, Reach};
 use crate::settings::Settings;
 use crate::units::Bytes;
 use crate::view::ViewRef;
@@ -13,87 +13,93 @@ use crate::view::ViewRef;
 /// the rule for grids and parameters. A plan has one, and a bundle keeps it: a launch plans nothing.
 #[derive(Clone, Debug)]
 pub struct Abi {
-    pub(crate) family: &'static str,
-    pub(crate) rust_type: &'static str,
-    pub(crate) name: String,
-    pub(crate) recipe: String,
-    pub(crate) settings: Settings,
-    pub(crate) targets: Targets,
-    pub(crate) operands: Vec<Operand>,
-    pub(crate) params: ParamStruct,
-    /// One has the name of the kernel, the others have a suffix behind it.
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) scalars: Vec<String>,
-    pub(crate) shapes: Option<Shapes>,
-    /// How a launch makes grids and parameters of views.
-    pub(crate) rule: Rule,
+    draft: Draft,
 }
 
 impl Abi {
+    pub(crate) fn new(draft: Draft) -> Self {
+        Self { draft }
+    }
+
+    /// Every field of it.
+    pub(crate) fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
     /// The kernel family, as `cutemplate list` names it.
     pub fn family(&self) -> &'static str {
-        self.family
+        self.draft.family
     }
 
     /// The Rust type of the recipe, in [`crate::recipe`].
     pub fn rust_type(&self) -> &'static str {
-        self.rust_type
+        self.draft.rust_type
     }
 
     /// The name of the kernel: of the entry that computes, and of its files.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.draft.name
     }
 
     /// The recipe in its `Debug` form.
     pub fn recipe(&self) -> &str {
-        &self.recipe
+        &self.draft.recipe
     }
 
     /// The recipe as `key=value` settings, from which the same recipe can be made again.
     pub fn settings(&self) -> &Settings {
-        &self.settings
+        &self.draft.settings
     }
 
     /// The architectures it was checked for.
     pub fn targets(&self) -> &Targets {
-        &self.targets
+        &self.draft.targets
     }
 
     /// The tensors, in argument order.
     pub fn operands(&self) -> &[Operand] {
-        &self.operands
+        &self.draft.operands
     }
 
     /// The parameter struct.
     pub fn params(&self) -> &ParamStruct {
-        &self.params
+        &self.draft.params
     }
 
     /// The `__global__` functions, in the order in which a launch runs them. One has the name of the kernel, the others have a
     /// suffix behind it.
     pub fn entries(&self) -> &[Entry] {
-        &self.entries
+        &self.draft.entries
     }
 
     /// The index in [`Abi::entries`] of the entry that has the name of the kernel.
     pub fn kernel(&self) -> usize {
-        (0..self.entries.len()).min_by_key(|index| self.entries[*index].name.len()).unwrap_or(0)
+        (0..self.draft.entries.len()).min_by_key(|index| self.draft.entries[*index].name.len()).unwrap_or(0)
     }
 
     /// Threads of a block of the entry that has the name of the kernel.
     pub fn threads(&self) -> u32 {
-        self.entries.get(self.kernel()).map_or(0, |entry| entry.threads)
+        self.draft.entries.get(self.kernel()).map_or(0, |entry| entry.threads)
     }
 
     /// Shared memory of a block of that entry, static and dynamic.
     pub fn smem(&self) -> Bytes {
-        self.entries.get(self.kernel()).map_or(Bytes(0), Entry::shared_memory)
+        self.draft.entries.get(self.kernel()).map_or(Bytes(0), Entry::shared_memory)
     }
 
     /// The names of the run-time scalars, in order.
     pub fn scalars(&self) -> &[String] {
-        &self.scalars
+        &self.draft.scalars
+    }
+
+    /// How the shapes of the tensors belong together, where they do.
+    pub fn problem_shape(&self) -> Option<&ProblemShape> {
+        self.draft.problem.as_ref()
+    }
+
+    /// The shape of each operand for the extents of a problem; `None` where the kernel has other extents.
+    pub fn shapes(&self, problem: &[i64]) -> Option<Vec<Vec<i64>>> {
+        self.problem_shape()?.shapes(problem)
     }
 
     /// Checks the views of one launch and derives its grids and parameters.
@@ -110,7 +116,7 @@ impl Abi {
     /// As [`Abi::bind`]; another number of scalars than the kernel has.
     pub fn bind_with(&self, views: &[ViewRef], scalars: &[f64]) -> Result<Binding, BindError> {
         bind::check_views(self, views, scalars)?;
-        match self.rule.geometry(&self.params, views, scalars) {
+        match self.draft.rule.geometry(&self.draft.params, views, scalars) {
             Ok(Some(geometry)) => Ok(Binding::new(self, views, geometry)?),
             Ok(None) => Err(self.too_large(views).into()),
             Err(NotItsTensors) => Err(self.unexpected_views(views).into()),
@@ -120,16 +126,17 @@ impl Abi {
     /// The numbers of these views are larger than the kernel's.
     fn too_large(&self, views: &[ViewRef]) -> Diagnostic {
         let tensor = |(operand, view): (&Operand, &ViewRef)| format!("{} {}", operand.name, view.layout);
-        let found: Vec<String> = self.operands.iter().zip(views).map(tensor).collect();
-        let Reach { required, because, help } = &self.rule.reach;
+        let found: Vec<String> = self.draft.operands.iter().zip(views).map(tensor).collect();
+        let Reach { required, because, help } = &self.draft.rule.reach;
         self.diagnostic(Code::ProblemTooLarge, found.join(", "), required.clone(), because, help)
     }
 
     /// Views that passed the general checks are not those that the rule was made for.
     fn unexpected_views(&self, views: &[ViewRef]) -> Defect {
         let views: Vec<String> = views.iter().map(ToString::to_string).collect();
-        let what = format!("the parameters of {} cannot be read off its own views: {}", self.family, views.join(", "));
-        Defect::new(what, &self.recipe)
+        let what =
+            format!("the parameters of {} cannot be read off its own views: {}", self.draft.family, views.join(", "));
+        Defect::new(what, &self.draft.recipe)
     }
 
     /// A diagnostic about this kernel's recipe.
@@ -144,8 +151,8 @@ impl Abi {
         Diagnostic {
             severity: Severity::Error,
             code,
-            kernel: Some(self.name.clone()),
-            recipe: self.recipe.clone(),
+            kernel: Some(self.draft.name.clone()),
+            recipe: self.draft.recipe.clone(),
             found,
             required,
             because: because.to_owned(),

@@ -1,36 +1,10 @@
 //! An ABI as text, and the digest that tells whether it still means the same.
 
-use serde::{Deserialize, Serialize};
-
-use super::name::{Name, interned, word};
-use crate::arch::Targets;
 use crate::diagnostic::BindError;
 use crate::digest::Digest;
-use crate::plan::{Abi, Entry, Operand, ParamStruct, Rule, Shapes};
-use crate::settings::Settings;
+use crate::plan::{Abi, Operand};
 use crate::units::Elements;
 use crate::view::{ViewLayout, ViewRef};
-
-/// The text of an ABI: every field of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Row {
-    #[serde(deserialize_with = "interned")]
-    pub(crate) family: Name,
-    #[serde(deserialize_with = "interned")]
-    pub(crate) rust_type: Name,
-    #[serde(deserialize_with = "word")]
-    pub(crate) name: String,
-    pub(crate) recipe: String,
-    pub(crate) settings: Settings,
-    pub(crate) targets: Targets,
-    pub(crate) operands: Vec<Operand>,
-    pub(crate) params: ParamStruct,
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) scalars: Vec<String>,
-    pub(crate) shapes: Option<Shapes>,
-    pub(crate) rule: Rule,
-}
 
 /// The ABI of a kernel that is not what this crate would launch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,25 +40,7 @@ pub enum AbiError {
 impl Abi {
     /// As JSON, on one line; the same ABI gives the same bytes.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(&self.row()).unwrap_or_else(|defect| unreachable!("every field has a text: {defect}"))
-    }
-
-    /// Every field, as it is written.
-    pub(crate) fn row(&self) -> Row {
-        Row {
-            family: self.family,
-            rust_type: self.rust_type,
-            name: self.name.clone(),
-            recipe: self.recipe.clone(),
-            settings: self.settings.clone(),
-            targets: self.targets.clone(),
-            operands: self.operands.clone(),
-            params: self.params.clone(),
-            entries: self.entries.clone(),
-            scalars: self.scalars.clone(),
-            shapes: self.shapes,
-            rule: self.rule.clone(),
-        }
+        serde_json::to_string(self.draft()).unwrap_or_else(|defect| unreachable!("every field has a text: {defect}"))
     }
 
     /// The digest that is compared before a kernel is launched. It covers the text with the recipe and its function. It
@@ -103,43 +59,20 @@ impl Abi {
     /// It is not, or the text is none.
     pub(crate) fn open(text: &str, required: Digest) -> Result<Self, AbiError> {
         let unread = |e: serde_json::Error| AbiError::Unread { reason: e.to_string() };
-        let Row {
-            family,
-            rust_type,
-            name,
-            recipe,
-            settings,
-            targets,
-            operands,
-            params,
-            entries,
-            scalars,
-            shapes,
-            rule,
-        } = serde_json::from_str(text).map_err(unread)?;
-        let abi = Abi {
-            family,
-            rust_type,
-            name,
-            recipe,
-            settings,
-            targets,
-            operands,
-            params,
-            entries,
-            scalars,
-            shapes,
-            rule,
-        };
+        let abi = Abi::new(serde_json::from_str(text).map_err(unread)?);
         let found = abi.digest_of(text);
-        if found == required { Ok(abi) } else { Err(AbiError::Digest { kernel: abi.name, found, required }) }
+        if found == required {
+            Ok(abi)
+        } else {
+            Err(AbiError::Digest { kernel: abi.name().to_owned(), found, required })
+        }
     }
 
     /// The launches of a few problems: small and odd, padded and off the alignment, whole, of one element, with
     /// scalars of 0.
     fn launched(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        let Some(example) = self.shapes.map(|shapes| shapes.example(&self.operands)) else { return out };
+        let Some(example) = self.problem_shape().map(|shape| shape.example().to_vec()) else { return out };
         let whole: Vec<i64> = example.iter().map(|extent| (extent + 255) & !127).collect();
         let ones = vec![1; example.len()];
         for (problem, off, scalar) in [
@@ -150,7 +83,7 @@ impl Abi {
             (&whole, 1, 1.0),
             (&ones, 0, 1.0),
         ] {
-            let scalars = vec![scalar; self.scalars.len()];
+            let scalars = vec![scalar; self.scalars().len()];
             match self.views(problem, off).map(|views| self.bind_with(&views, &scalars)) {
                 Some(Ok(binding)) => {
                     for launch in binding.launches() {
@@ -177,8 +110,8 @@ impl Abi {
     /// Views of a problem, each in its own memory, `off` elements after a multiple of 256 bytes, with a gap of as many
     /// elements between rows.
     fn views(&self, problem: &[i64], off: i64) -> Option<Vec<ViewRef>> {
-        let shapes = self.shapes?.shapes(&self.operands, problem)?;
-        let all = self.operands.iter().zip(&shapes).zip(1..);
+        let shapes = self.shapes(problem)?;
+        let all = self.operands().iter().zip(&shapes).zip(1..);
         let view = |((operand, shape), number): ((&Operand, &Vec<i64>), u64)| {
             let row = shape.iter().max().map(|most| most + off).filter(|_| off > 0);
             let layout: ViewLayout = operand.layout(shape, row)?;
@@ -193,9 +126,12 @@ impl Abi {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::Targets;
+    use crate::plan::Draft;
     use crate::plan::Plan;
     use crate::plan::tests::two_passes;
     use crate::recipe::FAMILIES;
+    use crate::settings::Settings;
 
     /// A plan of each family, and of each structure of elementwise kernels.
     fn plans() -> impl Iterator<Item = Plan> {
@@ -233,20 +169,20 @@ mod tests {
             let abi = plan.parts()[0].abi();
             let (text, digest) = (abi.to_json(), abi.digest());
             // One block more, as a version that counts otherwise would launch it.
-            let mut more = abi.clone();
+            let mut more = abi.draft().clone();
             more.rule.grids.iter_mut().for_each(|grid| grid.blocks[0] = grid.blocks[0].clone() + 1);
-            let digest_of_more = Digest::of_parts([text.as_bytes(), &more.launched()]);
+            let digest_of_more = Digest::of_parts([text.as_bytes(), &Abi::new(more).launched()]);
             assert!(Abi::open(&text, digest_of_more).is_err(), "{}", abi.name());
             // Another value of a parameter, of equally many bytes.
-            let mut other = abi.clone();
+            let mut other = abi.draft().clone();
             other.rule.derived.iter_mut().flatten().for_each(|value| *value = value.clone() + 1);
             if other.rule.derived.iter().any(Option::is_some) {
-                let digest_of_other = Digest::of_parts([text.as_bytes(), &other.launched()]);
+                let digest_of_other = Digest::of_parts([text.as_bytes(), &Abi::new(other).launched()]);
                 assert!(Abi::open(&text, digest_of_other).is_err(), "{}", abi.name());
                 derived += 1;
             }
             // The comparison covers the function, though a + b and a * b are launched alike.
-            let other = Abi { recipe: abi.recipe.replace('+', "*") + " ", ..abi.clone() };
+            let other = Abi::new(Draft { recipe: abi.recipe().replace('+', "*") + " ", ..abi.draft().clone() });
             assert!(Abi::open(&other.to_json(), digest).is_err(), "{}", abi.name());
         }
         assert!(derived > 5, "{derived} kernels have parameters that follow from others");
@@ -269,8 +205,8 @@ mod tests {
             the ABI of a kernel cannot be read: EOF while parsing a value at line 1 column 0
             the ABI of a kernel cannot be read: a name is 1 to 255 letters, digits and underscores at line 1 column 22
             the ABI of a kernel cannot be read: unknown architecture `sm_20`; known are sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120 at line 1 column 121
-            the ABI of a kernel cannot be read: unknown field `tribe`, expected one of `family`, `rust_type`, `name`, `recipe`, `settings`, `targets`, `operands`, `params`, `entries`, `scalars`, `shapes`, `rule` at line 1 column 8
-            the ABI of a kernel cannot be read: `and lt 0 lt 0 $3` is not an integer expression at line 1 column 1184
+            the ABI of a kernel cannot be read: unknown field `tribe`, expected one of `family`, `rust_type`, `name`, `recipe`, `settings`, `targets`, `operands`, `params`, `entries`, `scalars`, `problem`, `call`, `rule` at line 1 column 8
+            the ABI of a kernel cannot be read: `and lt 0 lt 0 $3` is not an integer expression at line 1 column 1218
             kernel `two_passes`: its ABI means something else here than where it was compiled"#]].assert_eq(&told.join("\n"));
     }
 }

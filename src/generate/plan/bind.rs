@@ -1,7 +1,7 @@
 //! From views to a launch: every view is checked against the plan, then grid and parameters follow.
 
 use crate::diagnostic::{Code, Defect, Diagnostic, Diagnostics};
-use crate::plan::{Abi, Entry, Geometry, Grid, ModeStride, Operand, ParamType, Shapes, WORKSPACE};
+use crate::plan::{Abi, Entry, Geometry, Grid, ModeStride, Operand, ParamType, WORKSPACE};
 use crate::tiling::TensorMapSpec;
 use crate::units::Bytes;
 use crate::view::{Access, ViewLayout, ViewRef};
@@ -68,14 +68,14 @@ impl Binding {
     /// From the geometry that the plan's family computed for these views.
     pub(super) fn new(abi: &Abi, views: &[ViewRef], geometry: Geometry) -> Result<Self, Defect> {
         let Geometry { grids, values, maps, workspace } = geometry;
-        let defect = |what: String| Defect::new(what, &abi.recipe);
-        let params = abi.params.pack(&values);
+        let defect = |what: String| Defect::new(what, abi.recipe());
+        let params = abi.params().pack(&values);
         let params =
             params.map_err(|e| defect(format!("a launch computes parameters that are not the plan's: {e}")))?;
-        let tensors = abi.operands.iter().zip(views).map(|(o, v)| BoundTensor {
+        let tensors = abi.operands().iter().zip(views).map(|(o, v)| BoundTensor {
             name: o.name,
             view: *v,
-            param_offset: abi.params.field(&o.param).map_or(0, |f| f.offset),
+            param_offset: abi.params().field(&o.param).map_or(0, |f| f.offset),
         });
         let launch = |(entry, (e, grid)): (usize, (&Entry, Option<Grid>))| {
             let Grid { blocks, overlaps } = grid?;
@@ -84,8 +84,8 @@ impl Binding {
             let overlaps = e.overlaps && overlaps;
             Some(EntryLaunch { entry, grid: blocks, block: [e.threads, 1, 1], dynamic_smem, overlaps })
         };
-        let launches: Vec<EntryLaunch> = abi.entries.iter().zip(grids).enumerate().filter_map(launch).collect();
-        let pointer = abi.params.field(WORKSPACE).filter(|field| field.ty == ParamType::MutPtr);
+        let launches: Vec<EntryLaunch> = abi.entries().iter().zip(grids).enumerate().filter_map(launch).collect();
+        let pointer = abi.params().field(WORKSPACE).filter(|field| field.ty == ParamType::MutPtr);
         let workspace = match (workspace.0 > 0 && !launches.is_empty(), pointer) {
             (false, _) => None,
             (true, Some(field)) => Some(Workspace { bytes: workspace, param_offset: field.offset }),
@@ -134,7 +134,7 @@ pub(crate) fn check_views(abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Resu
             format!("{} views", views.len()),
             format!("{} views: {}", operands.len(), names(operands)),
             "each operand of the kernel needs exactly one view",
-            &format!("pass one view for each operand, in this order: {}", calls(abi)),
+            &format!("pass one view for each operand, in this order: {}", abi.draft().call.views),
         );
         return Err(found.into());
     }
@@ -150,7 +150,7 @@ pub(crate) fn check_views(abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Resu
             "each run-time scalar of the kernel needs exactly one value",
             &match names {
                 [] => "leave them out".to_owned(),
-                names => format!("pass one value for each scalar, in this order: {}", scalar_calls(abi, names)),
+                _ => format!("pass one value for each scalar, in this order: {}", abi.draft().call.scalars),
             },
         ));
     }
@@ -162,33 +162,6 @@ pub(crate) fn check_views(abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Resu
         check_overlap(abi, views, &mut found);
     }
     Diagnostics::refuse(found)
-}
-
-/// The arguments of a launch, as a builder takes them.
-fn calls(abi: &Abi) -> String {
-    let lower = |operand: &Operand| operand.name.to_lowercase();
-    let is_product = matches!(abi.shapes, Some(Shapes::Product { .. }));
-    let call = |operand: &Operand| match (is_product, operand.name, operand.access) {
-        (true, "C", _) => ".c(c)".to_owned(),
-        (true, ..) => format!(".aux({})", lower(operand)),
-        (false, _, Access::Read) => format!(".input({})", lower(operand)),
-        (false, _, Access::Write) => format!(".output({})", lower(operand)),
-    };
-    match abi.operands() {
-        [a, b, others @ .., d] if is_product => {
-            let others: String = others.iter().map(call).collect();
-            format!("{}Args::new({}, {}, {}){others}", abi.rust_type(), lower(a), lower(b), lower(d))
-        }
-        operands => format!("TensorArgs::new(){}", operands.iter().map(call).collect::<String>()),
-    }
-}
-
-/// Likewise those of the scalars.
-fn scalar_calls(abi: &Abi, names: &[String]) -> String {
-    match abi.shapes {
-        Some(Shapes::Product { .. }) => format!(".scalars([{}])", names.join(", ")),
-        _ => names.iter().map(|name| format!(".scalar({name})")).collect(),
-    }
 }
 
 fn names(operands: &[Operand]) -> String {
@@ -332,14 +305,14 @@ fn check_memory(abi: &Abi, name: &str, view: &ViewRef, found: &mut Vec<Diagnosti
 /// The views are those of one problem, which the first of them tell.
 fn check_shapes(abi: &Abi, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
     let shapes: Vec<&[i64]> = views.iter().map(|view| view.layout.shape()).collect();
-    let Some((rule, problem)) = abi.shapes.and_then(|rule| Some((rule, rule.problem_of(&shapes)?))) else {
+    let Some((rule, problem)) = abi.problem_shape().and_then(|rule| Some((rule, rule.problem_of(&shapes)?))) else {
         return;
     };
-    let required = rule.shapes(abi.operands(), &problem).unwrap_or_default();
+    let required = rule.shapes(&problem).unwrap_or_default();
     let text = |extents: &[i64]| format!("({})", extents.iter().map(i64::to_string).collect::<Vec<_>>().join(","));
-    let (tellers, because, help) = rule.agreement();
+    let (because, help) = rule.agreement();
     let is = |(operand, shape): (&Operand, &&[i64])| format!("{} is {}", operand.name, text(shape));
-    let told: Vec<String> = abi.operands().iter().zip(&shapes).take(tellers).map(is).collect();
+    let told: Vec<String> = abi.operands().iter().zip(&shapes).take(rule.tellers()).map(is).collect();
     for ((operand, shape), required) in abi.operands().iter().zip(&shapes).zip(&required) {
         if shape != required {
             let (what, required) = (is((operand, shape)), format!("{} of shape {}", operand.name, text(required)));

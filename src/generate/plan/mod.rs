@@ -5,6 +5,7 @@ mod abi_text;
 mod bind;
 pub(crate) mod checks;
 mod conflicts;
+mod draft;
 mod entry;
 mod fact;
 mod given;
@@ -12,9 +13,10 @@ mod int;
 mod name;
 mod operand;
 mod params;
+mod problem_shape;
 mod product;
+mod reference;
 pub(crate) mod rule;
-mod shapes;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -24,11 +26,10 @@ use std::sync::Arc;
 
 pub use abi::Abi;
 pub use abi_text::AbiError;
-#[cfg(feature = "bundle")]
-pub(crate) use abi_text::Row;
 pub use bind::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
 pub use conflicts::ConflictLevel;
 pub(crate) use conflicts::judge;
+pub(crate) use draft::{Call, Draft};
 pub use entry::Entry;
 pub use fact::Fact;
 pub(crate) use given::{Given, Merging, Mode};
@@ -36,11 +37,13 @@ pub(crate) use int::{Int, IntOp};
 pub use operand::{ModeStride, Operand};
 pub(crate) use params::Field;
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
-pub use product::{Arithmetic, Computes, Product};
+pub use problem_shape::ProblemShape;
+pub use product::{Arithmetic, Product};
+pub(crate) use reference::dtype_name;
+pub use reference::{Accepted, Baseline, Case, Cursor, InputElement, Reference, ReferenceError};
 #[cfg(feature = "emit")]
 pub(crate) use rule::Step;
 pub(crate) use rule::{Geometry, Grid, MapRule, Reach, Rule, Steps};
-pub use shapes::Shapes;
 
 use crate::arch::Targets;
 use crate::diagnostic::{BindError, Diagnostic};
@@ -55,8 +58,8 @@ pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     /// The text of the `.cuh` file.
     #[cfg(feature = "emit")]
     fn header(&self, plan: &Plan) -> String;
-    /// The required outputs, if the family declares them.
-    fn computes(&self) -> Option<Computes<'_>> {
+    /// What the outputs must be, if the family says so.
+    fn reference(&self) -> Option<&dyn Reference> {
         None
     }
     /// The prediction of a launch on these views, if the family has a model of it.
@@ -122,9 +125,14 @@ impl Plan {
         self.kernel.spills_denied()
     }
 
-    /// The function of the kernel, if its family declares one: its outputs are verified by it.
-    pub fn computes(&self) -> Option<Computes<'_>> {
-        self.kernel.computes()
+    /// What the outputs of the kernel must be, if its family says so.
+    pub fn reference(&self) -> Option<&dyn Reference> {
+        self.kernel.reference()
+    }
+
+    /// The product of matrices that the kernel computes, where it is one.
+    pub fn product(&self) -> Option<&Product> {
+        self.reference()?.product()
     }
 
     /// The requests of a launch on these views to the memory system, counted from the addresses of every warp. `None`
@@ -135,7 +143,7 @@ impl Plan {
     /// Every view that does not fit the plan.
     pub fn predict(&self, views: &[ViewRef]) -> Result<Option<Prediction>, BindError> {
         // No scalar is 0, so that nothing is left out.
-        self.bind_with(views, &vec![1.0; self.scalars.len()])?;
+        self.bind_with(views, &vec![1.0; self.scalars().len()])?;
         Ok(self.kernel.predict(views))
     }
 
@@ -166,16 +174,16 @@ impl Deref for Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} for {}", self.name, self.targets)?;
-        writeln!(f, "  recipe          {}", self.recipe)?;
-        for o in &self.operands {
+        writeln!(f, "{} for {}", self.name(), self.targets())?;
+        writeln!(f, "  recipe          {}", self.recipe())?;
+        for o in self.operands() {
             let verb = if o.access == Access::Write { "written" } else { "read" };
             writeln!(f, "  {:15} {} with strides {}, {verb}", o.name, o.dtype, o.stride_text())?;
         }
         match &self.parts[..] {
             [] => self.write_text(f),
             parts => parts.iter().enumerate().try_for_each(|(i, part)| {
-                writeln!(f, "{}{} for {}", if i == 0 { "" } else { "\n" }, part.name, part.targets)?;
+                writeln!(f, "{}{} for {}", if i == 0 { "" } else { "\n" }, part.name(), part.targets())?;
                 part.write_text(f)
             }),
         }
@@ -185,10 +193,10 @@ impl fmt::Display for Plan {
 impl Plan {
     /// Writes the decisions of one text.
     fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, entry) in self.entries.iter().enumerate() {
-            let label = if i == self.kernel() { "threads" } else { entry.function(&self.name) };
+        for (i, entry) in self.entries().iter().enumerate() {
+            let label = if i == self.kernel() { "threads" } else { entry.function(self.name()) };
             writeln!(f, "  {label:15} {entry}")?;
-            for arch in self.targets.archs() {
+            for arch in self.targets().archs() {
                 if let (Some(registers), Some(occupancy)) = (entry.registers, entry.occupancy(*arch)) {
                     writeln!(f, "    on {:10} {occupancy}, if it takes {registers} registers", arch.name())?;
                 }
@@ -202,7 +210,7 @@ impl Plan {
         for fact in &self.facts {
             writeln!(f, "  {:15} {:width$}  {}", fact.name, fact.value, fact.why)?;
         }
-        let fields: Vec<String> = self.params.fields().iter().map(ToString::to_string).collect();
-        write!(f, "  parameters      {} bytes: {}", self.params.size(), fields.join(", "))
+        let fields: Vec<String> = self.params().fields().iter().map(ToString::to_string).collect();
+        write!(f, "  parameters      {} bytes: {}", self.params().size(), fields.join(", "))
     }
 }

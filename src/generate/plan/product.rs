@@ -1,18 +1,7 @@
-//! The function of a kernel, as far as its outputs are concerned.
+//! Products of matrices: what D is.
 
 use crate::expr::Checked;
-use crate::plan::{Operand, Shapes};
-
-/// The function of a kernel. It is verified by this, whatever its structure.
-#[derive(Clone, Copy, Debug)]
-pub enum Computes<'a> {
-    /// The function of the inputs' elements at each coordinate.
-    Elementwise(&'a Checked),
-    /// `D = epilogue(A @ B, C, ..)`.
-    Product(&'a Product),
-    /// For each row, the sum of the function of the inputs' elements there, from 0 on.
-    RowSum(&'a Checked),
-}
+use crate::plan::{Operand, ProblemShape};
 
 /// `D = epilogue(A @ B, C, ..)`: A `(M,K)`, B `(K,N)`, all others `(M,N)`, perhaps each with a last mode L.
 ///
@@ -21,11 +10,10 @@ pub enum Computes<'a> {
 ///
 /// ```
 /// use cutemplate::arch::Targets;
-/// use cutemplate::plan::Computes;
 /// use cutemplate::recipe::{Recipe, Sgemm};
 ///
 /// let plan = Sgemm::default().plan(&Targets::default())?;
-/// let Some(Computes::Product(product)) = plan.computes() else { panic!("a product") };
+/// let product = plan.reference().and_then(|reference| reference.product()).expect("a product");
 /// // alpha * (A @ B) + beta * C, as BLAS has it: what is multiplied by 0 is not read.
 /// assert!(product.reads_factors(&[1.0, 0.0]) && !product.reads_c(&[1.0, 0.0]));
 /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
@@ -124,53 +112,25 @@ impl Product {
     pub fn reads_c(&self, scalars: &[f64]) -> bool {
         self.has_c && !is_zero(scalars, self.beta)
     }
-}
 
-impl Computes<'_> {
-    /// How the shapes of its tensors belong together.
-    pub fn tensor_shapes(&self) -> Shapes {
-        match self {
-            Computes::Elementwise(_) => Shapes::Elementwise,
-            Computes::Product(product) => Shapes::Product { batched: product.batched },
-            Computes::RowSum(_) => Shapes::RowSum,
+    /// The extents of a problem, M, N, K and perhaps L, and those that the modes of these operands have.
+    pub(crate) fn problem_shape(&self, operands: &[Operand]) -> ProblemShape {
+        let of_batches: &[usize] = if self.batched { &[3] } else { &[] };
+        let modes = operands.iter().map(|operand| {
+            let matrix = match operand.name {
+                "A" => [0, 2],
+                "B" => [2, 1],
+                _ => [0, 1],
+            };
+            matrix.iter().chain(of_batches).copied().collect()
+        });
+        let shape = ProblemShape::new(["M", "N", "K", "L"].iter().copied().take(3 + of_batches.len()), modes).agreeing(
+            "D(m,n) is the sum over k of A(m,k) * B(k,n), with C(m,n) and auxiliary elements of the same m and n",
+            "A is (M,K), B is (K,N), and the others are (M,N); a broadcast mode has stride 0, not extent 1",
+        );
+        match self.batched {
+            false => shape.with_example(&[255, 130, 67]),
+            true => shape.with_example(&[131, 67, 45, 3]).with_batches(3),
         }
-    }
-
-    /// As [`Shapes::problem_modes`].
-    pub fn problem_modes(&self, operands: &[Operand]) -> usize {
-        self.tensor_shapes().problem_modes(operands)
-    }
-
-    /// As [`Shapes::extents`].
-    pub fn extents(&self, operands: &[Operand]) -> String {
-        self.tensor_shapes().extents(operands)
-    }
-
-    /// As [`Shapes::example`].
-    pub fn example(&self, operands: &[Operand]) -> Vec<i64> {
-        self.tensor_shapes().example(operands)
-    }
-
-    /// The value of a run-time scalar, by number from 0, where nothing is said of it; `None` where it has to be said.
-    pub fn usual_scalar(&self, index: usize) -> Option<f64> {
-        match self {
-            Computes::Product(product) => product.usual_scalar(index),
-            Computes::Elementwise(_) | Computes::RowSum(_) => None,
-        }
-    }
-
-    /// As [`Shapes::problem_of`].
-    pub fn problem_of(&self, shapes: &[&[i64]]) -> Option<Vec<i64>> {
-        self.tensor_shapes().problem_of(shapes)
-    }
-
-    /// As [`Shapes::problem_of_arrays`].
-    pub fn problem_of_arrays(&self, operands: &[Operand], arrays: &[&[i64]]) -> Option<Vec<i64>> {
-        self.tensor_shapes().problem_of_arrays(operands, arrays)
-    }
-
-    /// As [`Shapes::shapes`].
-    pub fn shapes(&self, operands: &[Operand], problem: &[i64]) -> Option<Vec<Vec<i64>>> {
-        self.tensor_shapes().shapes(operands, problem)
     }
 }

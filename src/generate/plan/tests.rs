@@ -1,10 +1,10 @@
 //! A plan of two entries for tests, which no family has.
 
-use std::sync::Arc;
-
 use crate::arch::Targets;
 use crate::dtype::DType;
-use crate::plan::{Abi, Entry, Given, Int, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, Plan, Reach, Rule};
+use crate::plan::{
+    Call, Draft, Entry, Given, Int, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, Plan, Reach, Rule,
+};
 use crate::settings::Settings;
 use crate::units::Bytes;
 use crate::view::Access;
@@ -53,7 +53,7 @@ pub(crate) fn two_passes() -> Plan {
         field("k", ParamType::I32, "K", Given::Extent { tensor: 0, mode: 1 }),
         field("workspace", ParamType::MutPtr, "partial sums", Given::Follows),
     ]);
-    let abi = Abi {
+    let draft = Draft {
         family: "two_passes",
         rust_type: "TwoPasses",
         name: "two_passes".into(),
@@ -65,14 +65,9 @@ pub(crate) fn two_passes() -> Plan {
         params,
         entries: vec![first, Entry::new("two_passes_reduce", 128, Bytes(0))],
         scalars: Vec::new(),
-        shapes: None,
+        problem: None,
+        call: Call::default(),
     };
-    Plan {
-        abi,
-        shared: Vec::new(),
-        warnings: Vec::new(),
-        facts: Vec::new(),
-        kernel: Arc::new(TwoPasses),
-        parts: Vec::new(),
-    }
+    // SAFETY: it is bound and never launched.
+    unsafe { draft.plan(TwoPasses) }
 }

@@ -15,7 +15,6 @@ mod tensor_args;
 mod tensor_spec;
 
 use core::fmt;
-use std::sync::Arc;
 
 pub use elementwise_add::ElementwiseAdd;
 pub use elementwise_apply::ElementwiseApply;
@@ -30,7 +29,7 @@ pub use tensor_spec::{SpecError, TensorSpec};
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::model::Machine;
-use crate::plan::{Abi, KernelPlan, ParamStruct, Plan, Rule};
+use crate::plan::Plan;
 use crate::recipe::field::Fields;
 use crate::recipe::product::{Problem, Record};
 use crate::recipe::reader::Reader;
@@ -53,7 +52,7 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
     /// Settings whose kernels belong to the catalogue: what `catalog` compiles and the suites run.
     const CATALOGUE: &'static [&'static str];
 
-    /// The problem that its kernels are usually measured on, its extents as [`crate::plan::Computes::extents`] names them.
+    /// The problem that its kernels are usually measured on, its extents as [`crate::plan::ProblemShape::extents`] names them.
     const PROBLEM: &'static [i64];
 
     /// The rungs of its ladder, the lowest first: values of the setting `variant`.
@@ -191,36 +190,5 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
         let mut recipe = self.retyped(&mut reader);
         recipe.read_fields(&mut reader);
         reader.finish().map(|()| recipe)
-    }
-}
-
-/// The ABI of a recipe without operands, parameters, entries, scalars and rule.
-fn drafted<R: Recipe>(recipe: &R, name: &str, targets: &Targets) -> Abi {
-    Abi {
-        family: R::FAMILY,
-        rust_type: R::RUST_TYPE,
-        name: name.to_owned(),
-        recipe: format!("{recipe:?}"),
-        settings: recipe.settings(),
-        targets: targets.clone(),
-        operands: Vec::new(),
-        params: ParamStruct::default(),
-        entries: Vec::new(),
-        scalars: Vec::new(),
-        shapes: None,
-        rule: Rule::default(),
-    }
-}
-
-/// The plan of an ABI, without facts.
-fn planned(abi: Abi, kernel: impl KernelPlan + 'static) -> Plan {
-    let shapes = kernel.computes().map(|computes| computes.tensor_shapes());
-    Plan {
-        abi: Abi { shapes, ..abi },
-        shared: Vec::new(),
-        warnings: Vec::new(),
-        facts: Vec::new(),
-        kernel: Arc::new(kernel),
-        parts: Vec::new(),
     }
 }

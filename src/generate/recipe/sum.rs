@@ -10,18 +10,19 @@ use crate::dtype::DType;
 use crate::emit;
 #[cfg(feature = "emit")]
 use crate::expr::Helpers;
-use crate::expr::{Checked, Compute, Function};
+use crate::expr::{Compute, Function};
 use crate::model::banks::WARP;
 use crate::model::{Prediction, Traffic};
 use crate::plan::checks::{self, Checks};
 use crate::plan::{
-    Abi, Computes, Entry, Fact, Field, Given, Int, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, Plan,
-    Reach, Rule,
+    Draft, Entry, Fact, Field, Given, Int, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, Plan, ProblemShape,
+    Reach, Reference, Rule,
 };
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
 pub use crate::recipe::tensor_args::TensorArgs as SumArgs;
-use crate::recipe::{OfTensors, Recipe, TensorSpec, drafted, planned};
+use crate::recipe::{OfTensors, Recipe, TensorSpec};
+use crate::reference::RowSum;
 use crate::settings::{Setting, named};
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
@@ -119,7 +120,8 @@ const INPUTS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
 #[derive(Debug)]
 struct Decision {
     recipe: Sum,
-    map: Checked,
+    /// The function of the terms.
+    sums: RowSum,
 }
 
 fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
@@ -130,24 +132,36 @@ fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> 
     let map = checks.finish(map)?;
     let inputs = INPUTS.iter().zip(&recipe.inputs);
     let inputs = inputs.map(|(name, spec)| Operand::new(name, spec.dtype, Access::Read, &spec.strides));
-    let decision = Decision { recipe: recipe.clone(), map };
+    let decision = Decision { recipe: recipe.clone(), sums: RowSum(map) };
     let warps = u64::from(decision.group()) / WARP as u64;
-    let abi = Abi {
+    let draft = Draft {
         operands: inputs.chain([Operand::new("Y", recipe.out, Access::Write, &[ModeStride::Dynamic])]).collect(),
         rule: decision.rule(),
         params: params(recipe),
         entries: vec![Entry::new(name, recipe.threads, Bytes(if warps > 1 { 4 * warps } else { 0 }))],
         scalars: recipe.function.scalars().to_vec(),
-        ..drafted(recipe, name, targets)
+        problem: Some(problem(recipe.inputs.len())),
+        ..Draft::of(recipe, name, targets)
     };
+    let draft = draft.of_tensors();
     Ok(Plan {
         facts: vec![
             Fact::new("function", &recipe.function, "of one element of each input, in f32"),
             Fact::new("row", format!("{} threads", decision.group()), "each of n threads adds every n-th element"),
             Fact::new("grid", format!("ceil_div(M,{})", decision.rows()), "rows per block"),
         ],
-        ..planned(abi, decision)
+        // SAFETY: a row's threads read its elements and write its sum; extents at which coordinates overflow are refused.
+        ..unsafe { draft.plan(decision) }
     })
+}
+
+/// Inputs (M,N), sums (M).
+fn problem(inputs: usize) -> ProblemShape {
+    let modes = core::iter::repeat_n(vec![0, 1], inputs).chain([vec![0]]);
+    ProblemShape::new(["M", "N"], modes).agreeing(
+        "each row has one sum, over the elements of all inputs",
+        "pass views that fit together; a broadcast mode has stride 0, not extent 1",
+    )
 }
 
 /// The tests for everything that is not a valid recipe.
@@ -259,7 +273,7 @@ impl KernelPlan for Decision {
     #[cfg(feature = "emit")]
     fn header(&self, plan: &Plan) -> String {
         let mut helpers = Helpers::new(Compute::F32);
-        let functor = self.map.functor("Op", &mut helpers);
+        let functor = self.sums.0.functor("Op", &mut helpers);
         let inputs = INPUTS.iter().zip(&self.recipe.inputs);
         let loads = inputs.map(|(name, spec)| helpers.load(spec.dtype, &format!("m{name}(m, n)"))).collect();
         let store = helpers.store(self.recipe.out, "sum");
@@ -267,8 +281,8 @@ impl KernelPlan for Decision {
         emit::text(&Header { banner, plan, d: self, helpers, functor, loads, store })
     }
 
-    fn computes(&self) -> Option<Computes<'_>> {
-        Some(Computes::RowSum(&self.map))
+    fn reference(&self) -> Option<&dyn Reference> {
+        Some(&self.sums)
     }
 
     fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {

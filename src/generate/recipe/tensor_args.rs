@@ -1,8 +1,23 @@
 //! The arguments of one launch.
 
 use crate::dtype::Element;
+use crate::plan::{Call, Draft, Operand};
 use crate::recipe::Recipe;
 use crate::view::{Access, AnyView, Args, Space, View, ViewMut};
+
+impl Draft {
+    /// The same with the call of [`TensorArgs`].
+    #[must_use]
+    pub(crate) fn of_tensors(self) -> Self {
+        let call = |operand: &Operand| {
+            let verb = if operand.access == Access::Write { "output" } else { "input" };
+            format!(".{verb}({})", operand.name.to_lowercase())
+        };
+        let views = self.operands.iter().map(call).collect::<String>();
+        let scalars = self.scalars.iter().map(|name| format!(".scalar({name})")).collect();
+        Self { call: Call { views: format!("TensorArgs::new(){views}"), scalars }, ..self }
+    }
+}
 
 /// A recipe that takes [`TensorArgs`]: tensors one after the other, each of the type that it has.
 pub trait OfTensors: Recipe {}

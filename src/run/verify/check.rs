@@ -4,129 +4,63 @@ use core::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use crate::dtype::DType;
-use crate::expr::{Compute, Evaluator, ExprError, Function, Outputs};
-use crate::plan::{Computes, Operand, Plan};
-use crate::verify::baseline::{Baseline, Given};
-use crate::verify::elementwise::Elementwise;
-use crate::verify::parallel::{self, Done};
-use crate::verify::product::{Matrices, Sums, product_extents};
-use crate::verify::reference::ReferenceError;
-use crate::verify::rows::Rows;
-use crate::verify::scalar::{Scalar, with_scalar};
-use crate::verify::sums::Computed;
-use crate::verify::tensor::Tensor;
-use crate::verify::verdict::{Element, Expected, Mismatch, Verdict};
-use crate::verify::walk::Walk;
+use crate::expr::{ExprError, Outputs};
+use crate::plan::{Accepted, Baseline, Case, Operand, Plan, ReferenceError};
+use crate::tensor::{Done, Elements, Scalar, Tensor, parallel, with_scalar};
+use crate::verify::verdict::{Expected, Mismatch, Verdict};
 use crate::view::Access;
 
-/// The elements of a tensor as values and bits, in row-major order of their coordinates.
-pub(super) struct Elements<'a> {
-    tensor: &'a Tensor,
-    walk: Walk,
-}
-
-impl<'a> Elements<'a> {
-    /// Those from the `index`-th coordinate on.
-    pub(super) fn starting_at(tensor: &'a Tensor, index: u64) -> Self {
-        Self { tensor, walk: tensor.offsets().starting_at(index) }
-    }
-
-    pub(super) fn next(&mut self) -> Option<(f64, u64)> {
-        let at = self.walk.next()?;
-        with_scalar!(self.tensor.dtype(), T => self.tensor.span::<T>()?.get(at).map(|v| (v.value(), v.bits())))
-    }
-}
-
-/// The accepted values at each coordinate of the outputs.
-pub(super) trait Problem: Sync {
-    /// The shape of every output; `None` where nothing says so.
-    fn shape(&self) -> Option<Vec<i64>>;
-    /// How many coordinates are best looked at one after the other.
-    fn grain(&self) -> u64;
-    /// From the `index`-th coordinate on, in row-major order.
-    fn starting_at(&self, index: u64) -> Box<dyn Cursor + '_>;
-    /// Whether a part of the outputs is right, as far as that is seen without evaluating the function for each element.
-    fn is_right(&self, _outputs: &[&Tensor], _part: &Range<u64>) -> bool {
-        false
-    }
-}
-
-/// Coordinate after coordinate.
-pub(super) trait Cursor {
-    /// At the next coordinate, for each output.
-    fn accepted(&mut self) -> Result<Outputs, ExprError>;
-    /// The inputs at that coordinate, for a report.
-    fn inputs(&self) -> Vec<Element>;
-    /// Whether an operation that passes payloads on could have made a NaN of these bits there.
-    fn carries(&self, dtype: DType, bits: u64) -> bool;
-}
-
-/// The operands that are read.
-pub(super) fn read(plan: &Plan) -> Vec<&Operand> {
-    plan.operands().iter().filter(|o| o.access == Access::Read).collect()
-}
-
-fn problem<'a>(
+/// What is accepted for these inputs, one item for each group of outputs.
+fn accepted<'a>(
     plan: &'a Plan,
     inputs: &[&'a Tensor],
     scalars: &[f64],
     baseline: Option<Baseline<'a>>,
-) -> Result<Box<dyn Problem + 'a>, ReferenceError> {
-    let wrong = |found: String| ReferenceError::Inputs { family: plan.family().to_owned(), found };
-    let read = read(plan);
-    if read.len() != inputs.len() || read.iter().zip(inputs).any(|(o, t)| o.dtype != t.dtype()) {
-        return Err(wrong(format!("{inputs:?}")));
+) -> Result<Vec<Box<dyn Accepted + 'a>>, ReferenceError> {
+    let family = || plan.family().to_owned();
+    let reference = plan.reference().ok_or_else(|| ReferenceError::Family { family: family() })?;
+    let case = Case { abi: plan.abi(), inputs, scalars, baseline };
+    let fits = |(operand, tensor): (&Operand, &&Tensor)| operand.dtype == tensor.dtype();
+    if case.read().count() != inputs.len() || !case.read().zip(inputs).all(fits) {
+        return Err(case.unfit(format!("{inputs:?}")));
     }
-    match plan.computes() {
-        Some(Computes::Elementwise(_) | Computes::RowSum(_)) if baseline.is_some() => {
-            Err(ReferenceError::Baseline { found: "a product, and a kernel that computes none".into() })
-        }
-        Some(computes @ (Computes::Elementwise(function) | Computes::RowSum(function))) => {
-            if let Some(pair) = inputs.windows(2).find(|pair| pair[0].shape() != pair[1].shape()) {
-                return Err(wrong(format!("{:?} and {:?}, of different shapes", pair[0], pair[1])));
-            }
-            let evaluator = function.evaluator(scalars).map_err(|e| wrong(e.found))?;
-            match computes {
-                Computes::RowSum(_) => Ok(Box::new(Rows::new(evaluator, identity().map_err(wrong)?, &read, inputs))),
-                _ => Ok(Box::new(Elementwise::new(evaluator, &read, inputs))),
-            }
-        }
-        Some(Computes::Product(product)) => {
-            let evaluator = product.epilogue().evaluator(scalars).map_err(|e| wrong(e.found))?;
-            let extents = product_extents(product, scalars, inputs);
-            let extents = extents.ok_or_else(|| wrong(format!("{inputs:?}, which do not fit together")))?;
-            let sums = match baseline {
-                Some(baseline) if extents[2] > 0 => {
-                    Sums::Given(Given::new(baseline, inputs, extents, product.arithmetic())?)
-                }
-                _ => Sums::Computed(Computed::new(inputs[0], inputs[1], extents, product.arithmetic())),
-            };
-            Ok(Box::new(Matrices::new(product, evaluator, scalars, &read, inputs, sums)))
-        }
-        None => Err(ReferenceError::Family { family: plan.family().to_owned() }),
-    }
+    reference.accepted(&case)
 }
 
-/// An output of a sum in f32.
-fn identity() -> Result<Evaluator, String> {
-    let identity = Function::unary(|sum| sum).check(Compute::F32);
-    let found = |errors: Vec<ExprError>| errors.into_iter().map(|e| e.found).collect::<String>();
-    identity.map_err(found)?.evaluator(&[]).map_err(|e| e.found)
-}
-
-/// That these are outputs of the plan, of the shape that its problem has.
-fn fit(plan: &Plan, problem: &dyn Problem, outputs: &[&Tensor]) -> Result<(), ReferenceError> {
+/// The numbers of the outputs that each group has, which are those of the plan, of the shapes that its problem has.
+fn fit(
+    plan: &Plan,
+    groups: &[Box<dyn Accepted + '_>],
+    outputs: &[&Tensor],
+) -> Result<Vec<Range<usize>>, ReferenceError> {
     let written: Vec<_> = plan.operands().iter().filter(|o| o.access == Access::Write).collect();
-    let shape = problem.shape().or_else(|| outputs.first().map(|o| o.shape().to_vec())).unwrap_or_default();
-    let fits = |(operand, output): (&&Operand, &&Tensor)| operand.dtype == output.dtype() && output.shape() == shape;
-    if written.len() == outputs.len() && written.iter().zip(outputs).all(fits) {
-        return Ok(());
+    let (mut ranges, mut shapes) = (Vec::new(), Vec::new());
+    for group in groups {
+        let first = shapes.len();
+        let shape = group.shape().or_else(|| outputs.get(first).map(|o| o.shape().to_vec())).unwrap_or_default();
+        shapes.extend(core::iter::repeat_n(shape, group.outputs()));
+        ranges.push(first..shapes.len());
     }
-    let required: Vec<String> = written.iter().map(|o| format!("{} {}", o.name, o.dtype)).collect();
+    let fits = |((operand, output), shape): ((&&Operand, &&Tensor), &Vec<i64>)| {
+        operand.dtype == output.dtype() && output.shape() == shape
+    };
+    let counts = [written.len(), outputs.len()];
+    if counts == [shapes.len(); 2] && written.iter().zip(outputs).zip(&shapes).all(fits) {
+        return Ok(ranges);
+    }
+    let required: Vec<String> = match &shapes[..] {
+        [first, others @ ..] if others.iter().all(|shape| shape == first) => {
+            let named: Vec<String> = written.iter().map(|o| format!("{} {}", o.name, o.dtype)).collect();
+            vec![format!("{}, of shape {first:?}", named.join(", "))]
+        }
+        shapes => {
+            written.iter().zip(shapes).map(|(o, shape)| format!("{} {} of shape {shape:?}", o.name, o.dtype)).collect()
+        }
+    };
     Err(ReferenceError::Outputs {
         family: plan.family().to_owned(),
         found: format!("{outputs:?}"),
-        required: format!("{}, of shape {shape:?}", required.join(", ")),
+        required: required.join(", "),
     })
 }
 
@@ -149,9 +83,17 @@ pub fn fill_unwritten(
     scalars: &[f64],
     outputs: &mut [Tensor],
 ) -> Result<(), ReferenceError> {
-    let problem = problem(plan, inputs, scalars, None)?;
-    fit(plan, problem.as_ref(), &outputs.iter().collect::<Vec<_>>())?;
+    let groups = accepted(plan, inputs, scalars, None)?;
+    let ranges = fit(plan, &groups, &outputs.iter().collect::<Vec<_>>())?;
     outputs.iter_mut().for_each(Tensor::fill_unwritten);
+    for (group, range) in groups.iter().zip(ranges) {
+        mark(plan, group.as_ref(), &mut outputs[range])?;
+    }
+    Ok(())
+}
+
+/// Gives the outputs of one group bits that are wrong, where a type has no mark.
+fn mark(plan: &Plan, group: &dyn Accepted, outputs: &mut [Tensor]) -> Result<(), ReferenceError> {
     let dtypes: Vec<DType> = outputs.iter().map(Tensor::dtype).collect();
     if dtypes.iter().all(|dtype| marked(*dtype)) {
         return Ok(());
@@ -160,11 +102,11 @@ pub fn fill_unwritten(
     let outputs = Mutex::new(outputs);
     let parts = parallel::ranges(
         total,
-        problem.grain(),
+        group.grain(),
         || Ok(()),
         |state: &mut Result<(), ReferenceError>, part| {
             if state.is_ok() {
-                *state = marks(plan, problem.as_ref(), &dtypes, part.clone()).map(|marks| {
+                *state = marks(plan, group, &dtypes, part.clone()).map(|marks| {
                     let mut outputs = outputs.lock().unwrap_or_else(PoisonError::into_inner);
                     for (output, marks) in outputs.iter_mut().zip(marks) {
                         let offsets = output.offsets().starting_at(part.start);
@@ -184,11 +126,11 @@ pub fn fill_unwritten(
 /// The bits that are wrong at some coordinates, for each output.
 fn marks(
     plan: &Plan,
-    problem: &dyn Problem,
+    group: &dyn Accepted,
     dtypes: &[DType],
     part: Range<u64>,
 ) -> Result<Vec<Vec<u64>>, ReferenceError> {
-    let mut cursor = problem.starting_at(part.start);
+    let mut cursor = group.starting_at(part.start);
     let mut all = vec![Vec::with_capacity((part.end - part.start) as usize); dtypes.len()];
     for _ in part {
         let accepted = evaluated(plan, cursor.accepted(), dtypes.len())?;
@@ -235,8 +177,8 @@ pub fn check(
     check_watched(plan, inputs, scalars, outputs, &|_| {})
 }
 
-/// The same, and calls `done` with the number of coordinates compared since its last call. Their total is the size of
-/// an output.
+/// The same, and calls `done` with the number of coordinates compared since its last call. Outputs of one shape are compared
+/// together: their total is the size of one of each shape.
 ///
 /// # Errors
 /// As [`check`].
@@ -247,7 +189,7 @@ pub fn check_watched(
     outputs: &[&Tensor],
     done: Done<'_>,
 ) -> Result<Vec<Verdict>, ReferenceError> {
-    verdicts(plan, problem(plan, inputs, scalars, None)?.as_ref(), outputs, done)
+    verdicts(plan, &accepted(plan, inputs, scalars, None)?, outputs, done)
 }
 
 /// The same for a product whose sums another implementation computed, such as a library on a GPU: in time proportional to the
@@ -267,7 +209,7 @@ pub fn check_against(
     outputs: &[&Tensor],
     baseline: Baseline<'_>,
 ) -> Result<Vec<Verdict>, ReferenceError> {
-    verdicts(plan, problem(plan, inputs, scalars, Some(baseline))?.as_ref(), outputs, &|_| {})
+    verdicts(plan, &accepted(plan, inputs, scalars, Some(baseline))?, outputs, &|_| {})
 }
 
 /// What one thread found of one output: its first mismatches with their indices, and how many there are.
@@ -283,18 +225,29 @@ type Tallies = Result<Vec<Tally>, ReferenceError>;
 
 fn verdicts(
     plan: &Plan,
-    problem: &dyn Problem,
+    groups: &[Box<dyn Accepted + '_>],
     outputs: &[&Tensor],
     done: Done<'_>,
 ) -> Result<Vec<Verdict>, ReferenceError> {
-    fit(plan, problem, outputs)?;
+    let ranges = fit(plan, groups, outputs)?;
+    let each = groups.iter().zip(ranges).map(|(group, range)| verdicts_of(plan, group.as_ref(), &outputs[range], done));
+    Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+/// Those of one group.
+fn verdicts_of(
+    plan: &Plan,
+    group: &dyn Accepted,
+    outputs: &[&Tensor],
+    done: Done<'_>,
+) -> Result<Vec<Verdict>, ReferenceError> {
     let total = outputs.first().map_or(0, |o| o.size());
     let new = || -> Tallies { Ok(outputs.iter().map(|_| Tally::default()).collect()) };
-    let tallies = parallel::ranges(total, problem.grain(), new, |state: &mut Tallies, part| {
+    let tallies = parallel::ranges(total, group.grain(), new, |state: &mut Tallies, part| {
         if let Ok(tallies) = state {
             let count = part.end - part.start;
-            if !problem.is_right(outputs, &part)
-                && let Err(error) = compare(plan, problem, outputs, part, tallies)
+            if !group.is_right(outputs, &part)
+                && let Err(error) = compare(plan, group, outputs, part, tallies)
             {
                 *state = Err(error);
                 return;
@@ -322,20 +275,20 @@ fn verdicts(
 /// Compares some coordinates of all outputs.
 fn compare(
     plan: &Plan,
-    problem: &dyn Problem,
+    group: &dyn Accepted,
     outputs: &[&Tensor],
     part: Range<u64>,
     tallies: &mut [Tally],
 ) -> Result<(), ReferenceError> {
-    let mut cursor = problem.starting_at(part.start);
+    let mut cursor = group.starting_at(part.start);
     let mut found: Vec<Elements<'_>> = outputs.iter().map(|t| Elements::starting_at(t, part.start)).collect();
     for index in part {
         let accepted = evaluated(plan, cursor.accepted(), outputs.len())?;
         for ((elements, tally), accept) in found.iter_mut().zip(&mut *tallies).zip(accepted) {
-            let dtype = elements.tensor.dtype();
+            let dtype = elements.tensor().dtype();
             let (value, bits) = elements.next().ok_or_else(|| ReferenceError::Outputs {
                 family: plan.family().to_owned(),
-                found: format!("{:?}, which ends at element {index}", elements.tensor),
+                found: format!("{:?}, which ends at element {index}", elements.tensor()),
                 required: "an element at each coordinate".to_owned(),
             })?;
             let mark = with_scalar!(dtype, T => T::UNWRITTEN);
@@ -354,7 +307,7 @@ fn compare(
                 Some(bits) => Expected::Bits(bits),
                 None => Expected::Range { range: accept.range(), nan: accept.may_be_nan() },
             };
-            let coordinate = elements.tensor.offsets().starting_at(index).coordinate();
+            let coordinate = elements.tensor().offsets().starting_at(index).coordinate();
             let inputs = cursor.inputs();
             tally.first.push((index, Mismatch { coordinate, unwritten, found: bits, expected, inputs, dtype }));
         }

@@ -26,32 +26,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod baseline;
+mod add;
 mod check;
-mod elementwise;
-mod guards;
-mod input;
 #[cfg(feature = "npy")]
 pub mod npy;
-mod parallel;
-mod product;
-mod reference;
-mod rows;
-mod scalar;
-mod sums;
-mod tensor;
-pub(crate) mod tf32;
 mod verdict;
-mod walk;
 
-pub use baseline::Baseline;
+pub use add::add;
 pub use check::{check, check_against, check_watched, fill_unwritten};
-pub use guards::{GuardReport, GuardViolation, Place};
-pub use input::{Fill, SplitMix64};
-pub use parallel::Done;
-pub use reference::{ReferenceError, ShapeMismatch, add};
-pub use scalar::Scalar;
+pub use verdict::{Expected, Mismatch, Verdict};
+
+pub use crate::plan::{Baseline, InputElement, ReferenceError};
 #[cfg(any(feature = "cuda", feature = "dlpack"))]
-pub(crate) use scalar::with_scalar;
-pub use tensor::{Tensor, TensorError, TensorLayout};
-pub use verdict::{Element, Expected, Mismatch, Verdict};
+pub(crate) use crate::tensor::with_scalar;
+pub use crate::tensor::{
+    Done, Fill, GuardReport, GuardViolation, Place, Scalar, ShapeMismatch, SplitMix64, Tensor, TensorError,
+    TensorLayout,
+};

@@ -40,9 +40,7 @@ use ptx_exec::npy::{Header, source};
 pub use write::write;
 
 use crate::dtype::DType;
-use crate::verify::reference::ShapeMismatch;
-use crate::verify::scalar::with_scalar;
-use crate::verify::tensor::{Tensor, TensorError};
+use crate::tensor::{ShapeMismatch, Tensor, TensorError, with_scalar};
 use crate::view::{MAX_RANK, ViewLayout};
 
 /// Bytes of elements that are read from a pipe.

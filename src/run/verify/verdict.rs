@@ -3,8 +3,8 @@
 use core::fmt;
 
 use crate::dtype::DType;
-use crate::verify::guards::GuardReport;
-use crate::verify::scalar::value;
+use crate::plan::{InputElement, dtype_name};
+use crate::tensor::{GuardReport, value};
 
 /// The accepted values of one element.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
@@ -21,18 +21,6 @@ pub enum Expected {
     },
 }
 
-/// One element of an input.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Element {
-    /// The operand.
-    pub name: String,
-    /// Its type.
-    #[serde(serialize_with = "dtype_name")]
-    pub dtype: DType,
-    /// Its bits.
-    pub bits: u64,
-}
-
 /// One wrong element.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Mismatch {
@@ -45,14 +33,10 @@ pub struct Mismatch {
     /// The accepted values there.
     pub expected: Expected,
     /// The inputs at the same coordinate.
-    pub inputs: Vec<Element>,
+    pub inputs: Vec<InputElement>,
     /// The element type.
     #[serde(serialize_with = "dtype_name")]
     pub dtype: DType,
-}
-
-fn dtype_name<S: serde::Serializer>(dtype: &DType, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(dtype.name())
 }
 
 impl fmt::Display for Mismatch {
@@ -71,7 +55,7 @@ impl fmt::Display for Mismatch {
                 write!(f, ", required {low:?} to {high:?}{}", if nan { " or NaN" } else { "" })?;
             }
         }
-        for Element { name, dtype, bits } in &self.inputs {
+        for InputElement { name, dtype, bits } in &self.inputs {
             write!(f, ", {name} = {}", show(*dtype, *bits))?;
         }
         Ok(())

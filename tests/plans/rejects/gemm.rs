@@ -26,7 +26,7 @@ pub(crate) fn views(plan: &Plan, [m, n, k]: [i64; 3]) -> Vec<ViewRef> {
 
 /// The same for any problem.
 pub(crate) fn views_of(plan: &Plan, problem: &[i64]) -> Vec<ViewRef> {
-    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), problem)).expect("extents of the problem");
+    let shapes = plan.shapes(problem).expect("extents of the problem");
     let view = |((o, shape), place): ((&cutemplate::plan::Operand, &Vec<i64>), u64)| {
         let layout = o.layout(shape, None).expect("few elements");
         let available = Elements(1 << 42);

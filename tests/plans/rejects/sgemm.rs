@@ -26,7 +26,7 @@ fn layout(shape: &[i64], stride: &[i64]) -> ViewLayout {
 
 /// Views of the operands of a problem without gaps, 4 GiB apart.
 pub(crate) fn views(plan: &Plan, problem: &[i64]) -> Vec<ViewRef> {
-    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), problem)).expect("a problem");
+    let shapes = plan.shapes(problem).expect("a problem");
     let view = |(i, (operand, shape)): (u64, (&cutemplate::plan::Operand, &Vec<i64>))| ViewRef {
         dtype: operand.dtype,
         ptr: i << 32,

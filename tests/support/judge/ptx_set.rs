@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use cutemplate::emit::SourceFile;
-use cutemplate::plan::{Computes, Plan};
+use cutemplate::plan::Plan;
 
 use crate::kernels::{Kernel, Problem};
 use crate::ptx_batch::{PtxBatch, apart, by_all_processors, parts};
@@ -64,7 +64,7 @@ pub(crate) fn shared(kernel: &Kernel) -> Vec<Option<String>> {
 /// them. What it takes grows with the kernels of a text, in memory too.
 fn batches(mut all: Vec<Source>) -> Vec<Vec<Source>> {
     all.sort_by_cached_key(|(kernel, _)| shared(kernel));
-    let is_product = |(kernel, _): &Source| matches!(kernel.plan.computes(), Some(Computes::Product(_)));
+    let is_product = |(kernel, _): &Source| kernel.plan.product().is_some();
     let (products, others): (Vec<Source>, Vec<Source>) = all.into_iter().partition(is_product);
     let mut batches = Vec::new();
     for (kernels, most) in [(products, 32), (others, 48)] {

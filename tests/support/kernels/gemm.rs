@@ -4,7 +4,7 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::expr::Function;
-use cutemplate::plan::Plan;
+use cutemplate::plan::{Plan, ProblemShape};
 use cutemplate::recipe::gemm::{Consumers, Factors};
 use cutemplate::recipe::product::{Extents, Major};
 use cutemplate::recipe::{Gemm, Raster, Recipe};
@@ -142,10 +142,9 @@ pub(crate) fn parts(index: u64, plan: &Plan, arch: Arch) -> Vec<Kernel> {
 /// A problem of these extents, with three batches where there are any: rows begin at multiples of 16 bytes, with so many elements
 /// behind each, but those of D anywhere where M is odd.
 pub(crate) fn sized(plan: &Plan, extents: &[i64; 3], gap: Option<i64>, fill: Fill, seed: u64) -> Problem {
-    let computes = plan.computes().expect("a product");
-    let batches = (computes.problem_modes(plan.operands()) == 4).then_some(3);
+    let batches = plan.problem_shape().is_some_and(ProblemShape::is_batched).then_some(3);
     let extents: Vec<i64> = extents.iter().copied().chain(batches).collect();
-    let shapes = computes.shapes(plan.operands(), &extents).expect("extents of a product");
+    let shapes = plan.shapes(&extents).expect("extents of a product");
     let layouts = plan.operands().iter().zip(&shapes).map(|(operand, shape)| {
         let longest = shape.iter().max().map_or(0, |extent| extent.max(&1) + 7) / 8 * 8;
         let odd = i64::from(operand.access == Access::Write && extents[0] % 2 == 1);

@@ -5,7 +5,7 @@ use std::fmt;
 use cutemplate::dtype::DType;
 #[cfg(feature = "ptx")]
 use cutemplate::exec::{self, Buffer, Job, Program, Report};
-use cutemplate::plan::{Computes, ModeStride, Operand, Plan};
+use cutemplate::plan::{ModeStride, Operand, Plan};
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 use cutemplate::view::{Access, ViewLayout, ViewRef};
@@ -50,17 +50,16 @@ pub(super) enum Style {
 
 impl Problem {
     pub(crate) fn drawn(plan: &Plan, random: &mut Random, elements: i64) -> Problem {
-        match plan.computes() {
-            Some(Computes::Product(product)) => sgemm::problem(plan, product, random, elements),
-            Some(computes) => Problem::of_tensors(plan, computes, random, elements),
-            None => panic!("{} does not say what it computes", plan.family()),
+        match plan.product() {
+            Some(product) => sgemm::problem(plan, product, random, elements),
+            None => Problem::of_tensors(plan, random, elements),
         }
     }
 
-    fn of_tensors(plan: &Plan, computes: Computes<'_>, random: &mut Random, elements: i64) -> Problem {
+    fn of_tensors(plan: &Plan, random: &mut Random, elements: i64) -> Problem {
         let operands = plan.operands();
         let shape = shape(random, operands[0].strides.len(), elements);
-        let shapes = computes.shapes(operands, &shape).expect("as many extents as the inputs have modes");
+        let shapes = plan.shapes(&shape).expect("as many extents as the inputs have modes");
         let (layouts, in_place) = Problem::placed(operands, random, &shapes);
         // Half of the problems hold small integers, which tell elements apart and are exact everywhere.
         let fill = random.pick(&[Fill::Integers, Fill::Integers, Fill::Normal, Fill::Specials]);

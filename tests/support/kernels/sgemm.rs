@@ -368,7 +368,7 @@ fn degenerate(kernel: &Kernel) -> Vec<Problem> {
 
 /// One of these extents, with layouts, scalars and inputs of its own.
 fn of(plan: &Plan, random: &mut Random, extents: &[i64]) -> Problem {
-    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), extents)).expect("extents of a product");
+    let shapes = plan.shapes(extents).expect("extents of a product");
     let (layouts, in_place) = Problem::placed(plan.operands(), random, &shapes);
     let factors = random.pick(&[Fill::Integers, Fill::Integers, Fill::Normal]);
     // Whatever is not read may hold anything, and the rest is passed on.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cutemplate::launch::cudarc::driver::CudaStream;
 use cutemplate::launch::{DriverError, LaunchError, Protocol, Samples, Subject, interleave};
-use cutemplate::plan::{Computes, Plan};
+use cutemplate::plan::Plan;
 use cutemplate::view::ViewRef;
 
 use super::BenchError;
@@ -24,10 +24,8 @@ pub(super) enum Library {
 
 impl Library {
     pub(super) fn of(plan: &Plan, stream: &Arc<CudaStream>) -> Result<Self, BenchError> {
-        match plan.computes() {
-            Some(Computes::Product(product)) if product.is_on_tensor_cores() => {
-                Ok(Self::Lt(CublasLt::new(stream, product.arithmetic())?))
-            }
+        match plan.product() {
+            Some(product) if product.is_on_tensor_cores() => Ok(Self::Lt(CublasLt::new(stream, product.arithmetic())?)),
             _ => Ok(Self::Cublas(Cublas::new(stream)?)),
         }
     }

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use cutemplate::expr::{Term, Terms};
-use cutemplate::plan::{Computes, ModeStride, Plan};
+use cutemplate::plan::{ModeStride, Plan};
 
 /// What cuBLASLt's activations are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Epilogue {
 
     /// The plan's own, or why cuBLASLt does not have it.
     pub(super) fn of(plan: &Plan) -> Result<Self, &'static str> {
-        let Some(Computes::Product(product)) = plan.computes() else { return Err("it is not a product") };
+        let Some(product) = plan.product() else { return Err("it is not a product") };
         let Some(Terms { activation, sum }) = product.epilogue().function().terms() else {
             return Err("cuBLASLt has activations of alpha * A @ B + beta * C + bias");
         };

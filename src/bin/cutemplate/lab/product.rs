@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cutemplate::launch::cudarc::driver::{CudaStream, result};
 use cutemplate::launch::{AnyKernel, DriverError, Gpu, LaunchError, Protocol, Samples, Subject};
-use cutemplate::plan::{Abi, Computes, Plan};
+use cutemplate::plan::{Abi, Plan};
 use cutemplate::units::Bytes;
 use cutemplate::verify::{Fill, TensorLayout};
 use cutemplate::view::ViewRef;
@@ -27,8 +27,8 @@ fn problem(layouts: &[TensorLayout]) -> Option<[i64; 4]> {
 
 /// Launches in one graph: about 2 ms of work, at most 20.
 fn launches(flop: f64, plan: &Plan) -> u32 {
-    let rate = match plan.computes() {
-        Some(Computes::Product(product)) if product.is_on_tensor_cores() => 500e12,
+    let rate = match plan.product() {
+        Some(product) if product.is_on_tensor_cores() => 500e12,
         _ => 50e12,
     };
     ((0.002 * rate / flop.max(1.0)) as u32).clamp(1, 20)

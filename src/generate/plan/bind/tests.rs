@@ -1,7 +1,7 @@
 use super::*;
 use crate::dtype::DType;
 use crate::plan::tests::two_passes;
-use crate::plan::{Field, ParamStruct, ParamValue};
+use crate::plan::{Abi, Draft, Field, ParamStruct, ParamValue};
 use crate::tiling::MapSwizzle;
 use crate::units::Elements;
 
@@ -129,14 +129,15 @@ fn extents_beyond_all_memory_are_compared_without_overflow() {
 fn a_workspace_without_a_pointer_to_it_is_a_defect() {
     let mut plan = two_passes();
     let fields = |params: &ParamStruct| -> Vec<Field> { params.clone().into() };
-    let mut renamed = fields(&plan.abi.params);
+    let with = |params| Abi::new(Draft { params, ..two_passes().abi().draft().clone() });
+    let mut renamed = fields(plan.params());
     renamed.last_mut().expect("the workspace").0 = "other".into();
-    plan.abi.params = ParamStruct::new(renamed);
+    plan.abi = with(ParamStruct::new(renamed));
     let c = ViewRef { access: Access::Write, ..view(0x2_0000_0000, 3, 2, 2) };
     let error = plan.bind(&[view(0x1_0000_0000, 3, 8, 8), c]).expect_err("a defect");
     assert!(matches!(&error, crate::diagnostic::BindError::Defect(_)), "{error:?}");
     assert!(error.to_string().starts_with("error[defect]: a launch asks for a workspace"), "{error}");
-    plan.abi.params = ParamStruct::new(fields(&two_passes().abi.params).into_iter().skip(1));
+    plan.abi = with(ParamStruct::new(fields(two_passes().params()).into_iter().skip(1)));
     let error = plan.bind(&[view(0x1_0000_0000, 3, 8, 8), c]).expect_err("a defect").to_string();
     assert!(
         error.starts_with("error[defect]: the parameters of two_passes cannot be read off its own views"),

@@ -9,8 +9,8 @@ use crate::dtype::DType;
 use crate::expr::Checked;
 use crate::layout::{Layout, LayoutError, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
-use crate::plan::{Abi, Entry, ModeStride, Operand, Plan};
-use crate::recipe::{Recipe, TensorSpec, drafted, planned};
+use crate::plan::{Draft, Entry, ModeStride, Operand, Plan, ProblemShape};
+use crate::recipe::{Recipe, TensorSpec};
 use crate::units::Bytes;
 use crate::view::{Access, MAX_RANK};
 
@@ -141,15 +141,21 @@ pub(in crate::generate::recipe) fn plan_as<R: Recipe>(
             &spec.strides,
         )
     });
-    let abi = Abi {
+    let rank = recipe.outputs.first().map_or(0, |spec| spec.strides.len());
+    let problem = ProblemShape::of_one_shape(rank, decision.tensors.len());
+    let draft = Draft {
         operands: operands.collect(),
         params: launch::params(&decision),
         rule: launch::rule(&decision),
         entries: vec![Entry::new(name, decision.threads, smem).with_registers(registers)],
         scalars: recipe.function.scalars().to_vec(),
-        ..drafted(asked, name, targets)
+        problem: Some(problem),
+        ..Draft::of(asked, name, targets)
     };
-    Ok(Plan { shared, warnings, facts: super::facts::facts(&decision, registers), ..planned(abi, decision) })
+    let draft = draft.of_tensors();
+    let facts = super::facts::facts(&decision, registers);
+    // SAFETY: each thread takes coordinates inside, each once; the rule refuses extents at which coordinates overflow.
+    Ok(Plan { shared, warnings, facts, ..unsafe { draft.plan(decision) } })
 }
 
 fn decide(recipe: &ElementwiseApply, output: &'static str, checks: &mut Checks) -> Option<Decision> {

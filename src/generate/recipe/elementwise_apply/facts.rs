@@ -5,7 +5,7 @@ use super::predict;
 use crate::model::Prediction;
 #[cfg(feature = "emit")]
 use crate::plan::Plan;
-use crate::plan::{Computes, Fact, KernelPlan};
+use crate::plan::{Fact, KernelPlan, Reference};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
@@ -15,8 +15,8 @@ impl KernelPlan for Decision {
         super::emit::header(self, plan)
     }
 
-    fn computes(&self) -> Option<Computes<'_>> {
-        Some(Computes::Elementwise(&self.checked))
+    fn reference(&self) -> Option<&dyn Reference> {
+        Some(&self.checked)
     }
 
     fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {

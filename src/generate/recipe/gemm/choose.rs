@@ -292,8 +292,8 @@ mod tests {
                     let available = Elements(layout.span().expect("few elements"));
                     ViewRef { dtype: operand.dtype, ptr: at << 40, available, layout, access: operand.access }
                 });
-                let rule = &abi.rule;
-                let values = rule.values(&abi.params, &views.collect::<Vec<_>>(), &[]).expect("its tensors");
+                let rule = &abi.draft().rule;
+                let values = rule.values(abi.params(), &views.collect::<Vec<_>>(), &[]).expect("its tensors");
                 let values = values.expect("within reach");
                 let of = |name| rule.steps.value(name, &values).expect("a number") as u64;
                 let stays = of("stays_in_stages") == 1 && of("launched").is_multiple_of(of("period"));

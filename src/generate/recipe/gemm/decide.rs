@@ -7,8 +7,8 @@ use crate::diagnostic::{Code, PlanError};
 use crate::layout::LayoutError;
 use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Abi, Computes, Entry, Fact, KernelPlan, Plan, Product};
-use crate::recipe::{drafted, planned};
+use crate::plan::{Abi, Draft, Entry, Fact, KernelPlan, Plan, Product, Reference};
+use crate::recipe::{Recipe, product};
 use crate::tiling::{Arrivals, Law, Task, Tiling};
 use crate::units::Bytes;
 use crate::view::ViewRef;
@@ -96,8 +96,8 @@ impl KernelPlan for Part {
         super::emit::header(self, plan)
     }
 
-    fn computes(&self) -> Option<Computes<'_>> {
-        Some(Computes::Product(&self.product))
+    fn reference(&self) -> Option<&dyn Reference> {
+        Some(&self.product)
     }
 
     fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
@@ -143,8 +143,8 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
     let parts = checks.finish(Some(parts))?;
     let parts: Vec<Plan> = parts.into_iter().map(|(part, own)| part_plan(part, name, own)).collect();
     let first = parts.first().unwrap_or_else(|| unreachable!("targets are never empty, and each belongs to a text"));
-    let abi = Abi { name: name.to_owned(), targets: targets.clone(), ..first.abi.clone() };
-    Ok(Plan { abi, parts: parts.clone(), ..first.clone() })
+    let draft = Draft { name: name.to_owned(), targets: targets.clone(), ..first.abi.draft().clone() };
+    Ok(Plan { abi: Abi::new(draft), parts: parts.clone(), ..first.clone() })
 }
 
 /// Registers for the epilogue inputs: addresses, strides, and the elements that are read or written at a time. With
@@ -310,18 +310,22 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
     let scalars = part.recipe.epilogue.scalars().to_vec();
     let rule =
         rule::rule(&part).unwrap_or_else(|| unreachable!("a copy by TMA without a box is no tiling that was proved"));
-    let abi = Abi {
-        operands: part.arguments(),
+    let operands = part.arguments();
+    let draft = Draft {
+        problem: Some(part.product.problem_shape(&operands)),
+        call: product::call(Gemm::RUST_TYPE, &operands, &scalars),
+        operands,
         params: launch::params(&part),
         rule,
         entries: [pack, entry].into_iter().chain(direct).chain(reduce).collect(),
         scalars,
-        ..drafted(&part.given, &name, &targets)
+        ..Draft::of(&part.given, &name, &targets)
     };
     Plan {
         shared: shared.into_iter().filter(|tensor| !tensor.accesses.is_empty()).collect(),
         facts: facts(&part),
-        ..planned(abi, part)
+        // SAFETY: the proofs of its tilings show that copies stay inside or are guarded; the rule refuses what overflows.
+        ..unsafe { draft.plan(part) }
     }
 }
 

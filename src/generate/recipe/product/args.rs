@@ -3,14 +3,31 @@
 use core::marker::PhantomData;
 
 use crate::dtype::Element;
+use crate::plan::{Call, Operand};
 use crate::recipe::{OfTensors, TensorArgs};
-use crate::view::{AnyView, Args, Space, View, ViewMut};
+use crate::view::{Access, AnyView, Args, Space, View, ViewMut};
 
 /// A recipe of a product whose A and B can be of a type.
 pub trait Takes<T: Element>: OfTensors {}
 
 /// A recipe of a product whose C and D can be of a type.
 pub trait Gives<T: Element>: OfTensors {}
+
+/// The call of [`ProductArgs`] for these operands.
+pub(crate) fn call(rust_type: &str, operands: &[Operand], scalars: &[String]) -> Call {
+    let lower = |operand: &Operand| operand.name.to_lowercase();
+    let of = |operand: &&Operand| match (operand.name, operand.access) {
+        ("A" | "B" | "D", _) => None,
+        ("C", _) => Some(".c(c)".to_owned()),
+        (_, Access::Write) => Some(format!(".e({})", lower(operand))),
+        (_, Access::Read) => Some(format!(".aux({})", lower(operand))),
+    };
+    let others: String = operands.iter().filter_map(|operand| of(&operand)).collect();
+    Call {
+        views: format!("{rust_type}Args::new(a, b, d){others}"),
+        scalars: if scalars.is_empty() { String::new() } else { format!(".scalars([{}])", scalars.join(", ")) },
+    }
+}
 
 /// The arguments of one launch: A, B, C, auxiliary tensors, D, and the values of the run-time scalars.
 ///

@@ -14,6 +14,7 @@ mod text;
 mod words;
 
 pub use crate::settings::UnknownWord;
+pub(crate) use args::call;
 pub use args::{Gives, ProductArgs, Takes};
 pub(crate) use cut::{F32, Parts, REDUCE_THREADS};
 #[cfg(feature = "emit")]

@@ -5,7 +5,7 @@ use super::{F32, Parts};
 use crate::layout::LayoutError;
 use crate::model::traffic::{Counter, Prediction, SECTOR, Traffic};
 use crate::model::{SharedAnalysis, SharedOp, Work};
-use crate::plan::{Computes, ModeStride, Operand, Product};
+use crate::plan::{ModeStride, Operand, Product};
 use crate::tiling::{Place, TileCopy, Tiling};
 use crate::view::{Access, ViewRef};
 
@@ -38,7 +38,7 @@ impl Launch<'_> {
     /// `None` if the extents of the views are not a product.
     pub(crate) fn predict(&self) -> Option<Prediction> {
         let shapes: Vec<&[i64]> = self.views.iter().map(|view| view.layout.shape()).collect();
-        let problem = Computes::Product(self.product).problem_of(&shapes)?;
+        let problem = self.product.problem_shape(self.operands).problem_of(&shapes)?;
         let [m, n, k, l] = [0, 1, 2, 3].map(|mode| problem.get(mode).map_or(1, |extent| i128::from(*extent)));
         let [bm, bn, bk] = self.tiling.tile.map(i128::from);
         let (places, k_tiles) = (tiles(m, bm) * tiles(n, bn) * l, tiles(k, bk));

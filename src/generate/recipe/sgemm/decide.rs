@@ -6,9 +6,9 @@ use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
 use crate::model::SharedAnalysis;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Abi, Entry, Operand, Plan, Product};
+use crate::plan::{Draft, Entry, Operand, Plan, Product};
 use crate::recipe::product::{Extents, F32, Major, Parts, REDUCE_THREADS};
-use crate::recipe::{drafted, planned};
+use crate::recipe::{Recipe, product};
 use crate::tiling::Tiling;
 use crate::units::Bytes;
 
@@ -79,15 +79,20 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
     }
     let warnings = checks.take_warnings();
     let decision = checks.finish(decision)?;
-    let abi = Abi {
-        operands: operands(&decision),
+    let operands = operands(&decision);
+    let draft = Draft {
+        problem: Some(decision.product.problem_shape(&operands)),
+        call: product::call(Sgemm::RUST_TYPE, &operands, scalars),
+        operands,
         params: launch::params(&decision),
         rule: launch::rule(&decision),
         entries: entries(&decision, name),
         scalars: scalars.to_vec(),
-        ..drafted(recipe, name, targets)
+        ..Draft::of(recipe, name, targets)
     };
-    Ok(Plan { shared: decision.shared.clone(), warnings, facts: facts::facts(&decision), ..planned(abi, decision) })
+    let (shared, facts) = (decision.shared.clone(), facts::facts(&decision));
+    // SAFETY: the proofs of its tilings show that copies stay inside or are guarded; the rule refuses what overflows.
+    Ok(Plan { shared, warnings, facts, ..unsafe { draft.plan(decision) } })
 }
 
 fn entries(decision: &Decision, name: &str) -> Vec<Entry> {

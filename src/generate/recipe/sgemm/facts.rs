@@ -4,7 +4,7 @@ use super::decide::{Decision, operands};
 use crate::model::Prediction;
 #[cfg(feature = "emit")]
 use crate::plan::Plan;
-use crate::plan::{Computes, Fact, KernelPlan};
+use crate::plan::{Fact, KernelPlan, Reference};
 use crate::recipe::product::{Launch, Parts};
 use crate::view::ViewRef;
 
@@ -14,8 +14,8 @@ impl KernelPlan for Decision {
         super::emit::header(self, plan)
     }
 
-    fn computes(&self) -> Option<Computes<'_>> {
-        Some(Computes::Product(&self.product))
+    fn reference(&self) -> Option<&dyn Reference> {
+        Some(&self.product)
     }
 
     fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {

@@ -4,6 +4,7 @@
 use super::*;
 use crate::launch::loaded::aligned;
 use crate::plan::tests::two_passes;
+use crate::plan::{Abi, Draft};
 use crate::units::Elements;
 use crate::view::{Access, AnyView, ViewLayout, ViewRef};
 
@@ -141,7 +142,7 @@ fn a_fatbin_of_another_text_does_not_reach_the_driver() {
         let bytes = fatbin();
         let vouched = |plan: &Plan| Vouched::new(&bytes, plan.abi().digest());
         let mut other = two_passes();
-        other.abi.name = "another".into();
+        other.abi = Abi::new(Draft { name: "another".into(), ..other.abi().draft().clone() });
         let refused = AnyKernel::load(&gpu, two_passes(), vouched(&other)).expect_err("refused").to_string();
         AnyKernel::load(&gpu, two_passes(), vouched(&two_passes())).expect("its own");
         refused

@@ -3,8 +3,7 @@
 use std::io::{self, Read, Write};
 
 use crate::dtype::Element;
-use crate::verify::scalar::Scalar;
-use crate::verify::walk::Walk;
+use crate::tensor::{Scalar, Walk};
 use crate::view::ViewLayout;
 
 /// Bytes of the buffer.

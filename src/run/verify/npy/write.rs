@@ -7,8 +7,7 @@ use std::path::Path;
 use ptx_exec::npy;
 
 use super::{NpyError, NpyErrorKind, stream};
-use crate::verify::scalar::with_scalar;
-use crate::verify::tensor::Tensor;
+use crate::tensor::{Tensor, with_scalar};
 use crate::view::ViewLayout;
 
 /// Writes a tensor of any strides, without its gaps: in Fortran order if its first mode runs fastest, else in C order.

@@ -1,11 +1,10 @@
 //! Bounds of sums of products: every accumulator of a product of matrices.
 
+use super::tf32;
 use crate::expr::Bounds;
 use crate::plan::Arithmetic;
-use crate::verify::parallel::GRAIN;
-use crate::verify::scalar::{Scalar, with_scalar};
-use crate::verify::tensor::Tensor;
-use crate::verify::tf32;
+use crate::tensor::parallel::GRAIN;
+use crate::tensor::{Scalar, Tensor, with_scalar};
 
 /// Half the distance between 1 and the next f32: the largest relative error of one rounding.
 const U: f64 = 1.0 / 16_777_216.0;
@@ -321,8 +320,7 @@ impl Terms {
 mod tests {
     use super::*;
     use crate::dtype::DType;
-    use crate::verify::input::Fill;
-    use crate::verify::tensor::TensorLayout;
+    use crate::tensor::{Fill, TensorLayout};
 
     fn factor(rows: u64, cols: u64, fill: Fill, seed: u64) -> Tensor {
         let mut tensor = Tensor::new(DType::F16, TensorLayout::padded(rows, cols, cols + 3)).expect("small");

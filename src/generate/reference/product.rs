@@ -4,19 +4,39 @@ use core::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::baseline::{Given, GivenSums};
+use super::sums::{Computed, ComputedSums};
 use crate::dtype::DType;
 use crate::expr::{Bounds, Evaluator, ExprError, MAX_INPUTS, Outputs};
-use crate::plan::{Operand, Product};
-use crate::verify::baseline::{Given, GivenSums};
-use crate::verify::check::{Cursor, Elements, Problem};
-use crate::verify::parallel::GRAIN;
-use crate::verify::scalar::carried;
-use crate::verify::sums::{Computed, ComputedSums};
-use crate::verify::tensor::Tensor;
-use crate::verify::verdict::Element;
+use crate::plan::{Accepted, Case, Cursor, InputElement, Product, Reference, ReferenceError};
+use crate::tensor::parallel::GRAIN;
+use crate::tensor::{Elements, Tensor, carried};
+
+impl Reference for Product {
+    fn accepted<'a>(&'a self, case: &Case<'a, '_>) -> Result<Vec<Box<dyn Accepted + 'a>>, ReferenceError> {
+        let evaluator = self.epilogue().evaluator(case.scalars).map_err(|e| case.unfit(e.found))?;
+        let extents = product_extents(self, case.scalars, case.inputs);
+        let extents = extents.ok_or_else(|| case.unfit(format!("{:?}, which do not fit together", case.inputs)))?;
+        let sums = match case.baseline {
+            Some(baseline) if extents[2] > 0 => {
+                Sums::Given(Given::new(baseline, case.inputs, extents, self.arithmetic())?)
+            }
+            _ => Sums::Computed(Computed::new(case.inputs[0], case.inputs[1], extents, self.arithmetic())),
+        };
+        Ok(vec![Box::new(Matrices::new(self, evaluator, case, sums))])
+    }
+
+    fn usual_scalar(&self, index: usize) -> Option<f64> {
+        self.usual_scalar(index)
+    }
+
+    fn product(&self) -> Option<&Product> {
+        Some(self)
+    }
+}
 
 /// Where the accumulators of one product are known from.
-pub(super) enum Sums<'a> {
+enum Sums<'a> {
     /// Summed up here.
     Computed(Computed),
     /// Another implementation's.
@@ -49,7 +69,7 @@ impl SumsFrom<'_> {
 }
 
 /// `[M, N, K, L]`, where K is 0 if these scalars spare the factors; `None` where the shapes do not belong together.
-pub(super) fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Tensor]) -> Option<[i64; 4]> {
+fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Tensor]) -> Option<[i64; 4]> {
     let (factors, rest) = inputs.split_at_checked(2)?;
     let [a, b] = [factors[0].shape(), factors[1].shape()];
     let ([m, k, batches @ ..], [k_b, n, batches_b @ ..]) = (a, b) else { return None };
@@ -61,11 +81,12 @@ pub(super) fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Ten
 }
 
 /// The matrices of one product.
-pub(super) struct Matrices<'a> {
+struct Matrices<'a> {
     evaluator: Evaluator,
     sums: Sums<'a>,
     /// Shape of D.
     shape: Vec<i64>,
+    outputs: usize,
     has_c: bool,
     reads_c: bool,
     /// Whether the epilogue has an input for C and does not use it.
@@ -79,15 +100,8 @@ pub(super) struct Matrices<'a> {
 
 impl<'a> Matrices<'a> {
     /// For matrices that fit together, and the sums of their factors.
-    pub(super) fn new(
-        product: &Product,
-        evaluator: Evaluator,
-        scalars: &[f64],
-        read: &[&Operand],
-        inputs: &[&'a Tensor],
-        sums: Sums<'a>,
-    ) -> Self {
-        let shape = match inputs {
+    fn new(product: &Product, evaluator: Evaluator, case: &Case<'a, '_>, sums: Sums<'a>) -> Self {
+        let shape = match case.inputs {
             [a, b, ..] => a.shape().iter().take(1).chain(b.shape().iter().skip(1)).copied().collect(),
             _ => Vec::new(),
         };
@@ -95,17 +109,22 @@ impl<'a> Matrices<'a> {
             evaluator,
             sums,
             shape,
+            outputs: product.epilogue().function().outputs(),
             has_c: product.has_c(),
-            reads_c: product.reads_c(scalars),
+            reads_c: product.reads_c(case.scalars),
             unused_c: !product.has_c() && product.epilogue().function().inputs() > 1,
             only_sums: product.epilogue().function().is_first_input(),
-            named: read.iter().skip(2).map(|o| (o.name, o.dtype)).collect(),
-            others: inputs.iter().skip(2).copied().collect(),
+            named: case.read().skip(2).map(|o| (o.name, o.dtype)).collect(),
+            others: case.inputs.iter().skip(2).copied().collect(),
         }
     }
 }
 
-impl Problem for Matrices<'_> {
+impl Accepted for Matrices<'_> {
+    fn outputs(&self) -> usize {
+        self.outputs
+    }
+
     fn shape(&self) -> Option<Vec<i64>> {
         Some(self.shape.clone())
     }
@@ -166,8 +185,8 @@ impl Cursor for Together<'_> {
         Ok(outputs)
     }
 
-    fn inputs(&self) -> Vec<Element> {
-        let element = |name: &str, dtype, bits| Element { name: name.to_owned(), dtype, bits };
+    fn inputs(&self) -> Vec<InputElement> {
+        let element = |name: &str, dtype, bits| InputElement { name: name.to_owned(), dtype, bits };
         let ends = self.accumulator.range().unwrap_or((f64::NAN, f64::NAN));
         let ends = [("least A @ B", ends.0), ("greatest A @ B", ends.1)];
         let ends = ends.into_iter().map(|(name, value)| element(name, DType::F64, value.to_bits()));

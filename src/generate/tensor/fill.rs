@@ -1,10 +1,10 @@
 //! Inputs that depend on a seed and a coordinate only: the same on every machine, for every leading dimension.
 
+use super::host::Tensor;
+use super::parallel::{self, GRAIN};
+use super::scalar::{Scalar, with_scalar};
 use crate::dtype::DType;
 use crate::settings::named;
-use crate::verify::parallel::{self, GRAIN};
-use crate::verify::scalar::{Scalar, with_scalar};
-use crate::verify::tensor::Tensor;
 
 named! {
     /// The values that fill a matrix.
@@ -109,7 +109,7 @@ impl Tensor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::tensor::TensorLayout;
+    use crate::tensor::TensorLayout;
 
     fn values(dtype: DType, fill: Fill, seed: u64, layout: TensorLayout) -> Vec<u64> {
         let mut m = Tensor::new(dtype, layout).expect("small");

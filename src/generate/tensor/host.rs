@@ -3,13 +3,12 @@
 use core::fmt;
 use core::mem::MaybeUninit;
 
+use super::guards::{GuardReport, check};
+use super::parallel::{self, GRAIN};
+use super::scalar::{Scalar, with_scalar};
+use super::walk::{InMemory, Walk};
 use crate::dtype::{DType, Element};
 use crate::units::{Bytes, Elements};
-use crate::verify::guards::{GuardReport, check};
-use crate::verify::parallel::{self, GRAIN};
-use crate::verify::reference::{ShapeMismatch, same_shape};
-use crate::verify::scalar::{Scalar, with_scalar};
-use crate::verify::walk::{InMemory, Walk};
 use crate::view::{Access, Host, View, ViewLayout, ViewMut, ViewRef};
 
 /// Guard memory on each side of a tensor.
@@ -63,6 +62,23 @@ impl fmt::Display for TensorLayout {
         write!(f, "{}", self.layout)?;
         if self.offset.0 == 0 { Ok(()) } else { write!(f, " + {}", self.offset.0) }
     }
+}
+
+/// Tensors of one operation have different shapes or types.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{left} and {right} are not tensors of one type and shape")]
+pub struct ShapeMismatch {
+    /// The first.
+    pub left: String,
+    /// The other.
+    pub right: String,
+}
+
+fn same_shape(a: &Tensor, b: &Tensor) -> Result<(), ShapeMismatch> {
+    if (a.dtype(), a.shape()) == (b.dtype(), b.shape()) {
+        return Ok(());
+    }
+    Err(ShapeMismatch { left: format!("{a:?}"), right: format!("{b:?}") })
 }
 
 /// A tensor that cannot be.

@@ -3,26 +3,13 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use super::sums::{EXACT, Spread, is_integer};
+use super::tf32;
 use crate::dtype::{DType, Element};
 use crate::expr::Bounds;
-use crate::plan::Arithmetic;
-use crate::verify::check::Elements;
-use crate::verify::parallel;
-use crate::verify::reference::ReferenceError;
-use crate::verify::scalar::{Scalar, with_scalar};
-use crate::verify::sums::{EXACT, Spread, is_integer};
-use crate::verify::tensor::Tensor;
-use crate::verify::tf32;
+use crate::plan::{Arithmetic, Baseline, ReferenceError};
+use crate::tensor::{Elements, Scalar, Tensor, parallel, with_scalar};
 use crate::view::ViewLayout;
-
-/// Another implementation's result, in f32 and any order, each addition and multiplication rounded or fused.
-#[derive(Clone, Copy, Debug)]
-pub struct Baseline<'a> {
-    /// A @ B, `(M,N)`, with batches `(M,N,L)`.
-    pub product: &'a Tensor,
-    /// `|A| @ |B|`, of the same shape.
-    pub sizes: &'a Tensor,
-}
 
 /// Accumulators of another implementation. None of its sums overflows.
 pub(super) struct Given<'a> {

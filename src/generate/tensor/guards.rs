@@ -3,9 +3,9 @@
 use core::fmt;
 use core::ops::Range;
 
-use crate::verify::parallel::{self, GRAIN};
-use crate::verify::scalar::Scalar;
-use crate::verify::walk::InMemory;
+use super::parallel::{self, GRAIN};
+use super::scalar::Scalar;
+use super::walk::InMemory;
 
 /// Where a guard lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

@@ -1,60 +1,7 @@
-//! A sum by its definition, and why outputs cannot be verified.
+//! A sum by its definition.
 
 use crate::dtype::{DType, Kind};
-use crate::verify::scalar::Scalar;
-use crate::verify::tensor::Tensor;
-
-/// Tensors of one operation have different shapes or types.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{left} and {right} are not tensors of one type and shape")]
-pub struct ShapeMismatch {
-    /// The first.
-    pub left: String,
-    /// The other.
-    pub right: String,
-}
-
-/// The reason why there is no reference.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReferenceError {
-    /// The inputs are not those of the kernel.
-    #[error("these are not the inputs of a kernel of `{family}`: {found}")]
-    Inputs {
-        /// The family.
-        family: String,
-        /// The given inputs.
-        found: String,
-    },
-    /// The outputs are not those of the kernel.
-    #[error("these are not the outputs of a kernel of `{family}`: found {found}, required {required}")]
-    Outputs {
-        /// The family.
-        family: String,
-        /// The given outputs.
-        found: String,
-        /// The outputs that the kernel writes.
-        required: String,
-    },
-    /// The family does not declare the function of its kernels.
-    #[error("the family `{family}` does not say what its kernels compute")]
-    Family {
-        /// The family.
-        family: String,
-    },
-    /// The other implementation's result says nothing about the kernel.
-    #[error("the baseline cannot be compared with: found {found}")]
-    Baseline {
-        /// Its contents.
-        found: String,
-    },
-}
-
-pub(crate) fn same_shape(a: &Tensor, b: &Tensor) -> Result<(), ShapeMismatch> {
-    if (a.dtype(), a.shape()) == (b.dtype(), b.shape()) {
-        return Ok(());
-    }
-    Err(ShapeMismatch { left: format!("{a:?}"), right: format!("{b:?}") })
-}
+use crate::tensor::Scalar;
 
 /// `x + y`, correctly rounded to nearest, ties to even.
 ///

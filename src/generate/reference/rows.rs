@@ -1,17 +1,40 @@
 //! Sums along rows: bounds of the results of any order of additions.
 
+use super::elementwise::of_one_shape;
+use super::sums::{Spread, Terms};
 use crate::dtype::DType;
-use crate::expr::{Bounds, Evaluator, ExprError, Outputs};
-use crate::plan::{Arithmetic, Operand};
-use crate::verify::check::{Cursor, Elements, Problem};
-use crate::verify::parallel::GRAIN;
-use crate::verify::scalar::carried;
-use crate::verify::sums::{Spread, Terms};
-use crate::verify::tensor::Tensor;
-use crate::verify::verdict::Element;
+use crate::expr::{Bounds, Checked, Compute, Evaluator, ExprError, Function, Outputs};
+use crate::plan::{Accepted, Arithmetic, Case, Cursor, InputElement, Reference, ReferenceError};
+use crate::tensor::parallel::GRAIN;
+use crate::tensor::{Elements, Tensor, carried};
+
+/// For each row, the sum in f32 of the function of the inputs' elements there, from 0 on, in any order.
+#[derive(Clone, Debug)]
+pub struct RowSum(pub Checked);
+
+impl Reference for RowSum {
+    fn accepted<'a>(&'a self, case: &Case<'a, '_>) -> Result<Vec<Box<dyn Accepted + 'a>>, ReferenceError> {
+        let n = case.inputs.first().and_then(|t| t.shape().get(1)).map_or(0, |n| n.unsigned_abs());
+        Ok(vec![Box::new(Rows {
+            terms: of_one_shape(&self.0, case)?,
+            sum: identity().map_err(|found| case.unfit(found))?,
+            inputs: case.inputs.to_vec(),
+            named: case.read().map(|o| (o.name, o.dtype)).collect(),
+            n,
+            spread: Spread::of(n as usize, Arithmetic::F32),
+        })])
+    }
+}
+
+/// An output of a sum in f32.
+fn identity() -> Result<Evaluator, String> {
+    let identity = Function::unary(|sum| sum).check(Compute::F32);
+    let found = |errors: Vec<ExprError>| errors.into_iter().map(|e| e.found).collect::<String>();
+    identity.map_err(found)?.evaluator(&[]).map_err(|e| e.found)
+}
 
 /// The function of the terms, and its inputs, all `(M,N)`.
-pub(super) struct Rows<'a> {
+struct Rows<'a> {
     terms: Evaluator,
     /// The sum, as an output stores it.
     sum: Evaluator,
@@ -21,16 +44,11 @@ pub(super) struct Rows<'a> {
     spread: Spread,
 }
 
-impl<'a> Rows<'a> {
-    /// `sum` is the identity.
-    pub(super) fn new(terms: Evaluator, sum: Evaluator, read: &[&Operand], inputs: &[&'a Tensor]) -> Self {
-        let n = inputs.first().and_then(|t| t.shape().get(1)).map_or(0, |n| n.unsigned_abs());
-        let named = read.iter().map(|o| (o.name, o.dtype)).collect();
-        Self { terms, sum, inputs: inputs.to_vec(), named, n, spread: Spread::of(n as usize, Arithmetic::F32) }
+impl Accepted for Rows<'_> {
+    fn outputs(&self) -> usize {
+        1
     }
-}
 
-impl Problem for Rows<'_> {
     fn shape(&self) -> Option<Vec<i64>> {
         self.inputs.first().map(|t| t.shape().iter().take(1).copied().collect())
     }
@@ -76,9 +94,10 @@ impl Cursor for Row<'_> {
         self.sum.evaluate_bounds(&[self.bounds])
     }
 
-    fn inputs(&self) -> Vec<Element> {
+    fn inputs(&self) -> Vec<InputElement> {
         let ends = self.bounds.range().unwrap_or((f64::NAN, f64::NAN));
-        let end = |name: &str, value: f64| Element { name: name.to_owned(), dtype: DType::F64, bits: value.to_bits() };
+        let end =
+            |name: &str, value: f64| InputElement { name: name.to_owned(), dtype: DType::F64, bits: value.to_bits() };
         vec![end("least sum", ends.0), end("greatest sum", ends.1)]
     }
 

@@ -1,6 +1,37 @@
 //! The elements of a tensor, one after the other.
 
+use super::host::Tensor;
+use super::scalar::{Scalar, with_scalar};
 use crate::view::{MAX_RANK, ViewLayout};
+
+/// The elements of a tensor as values and bits, in row-major order of their coordinates.
+#[derive(Debug)]
+pub struct Elements<'a> {
+    tensor: &'a Tensor,
+    walk: Walk,
+}
+
+impl<'a> Elements<'a> {
+    /// Those from the `index`-th coordinate on.
+    pub fn starting_at(tensor: &'a Tensor, index: u64) -> Self {
+        Self { tensor, walk: tensor.offsets().starting_at(index) }
+    }
+
+    /// The tensor.
+    pub fn tensor(&self) -> &'a Tensor {
+        self.tensor
+    }
+}
+
+impl Iterator for Elements<'_> {
+    /// Value and bits, zero-extended.
+    type Item = (f64, u64);
+
+    fn next(&mut self) -> Option<(f64, u64)> {
+        let at = self.walk.next()?;
+        with_scalar!(self.tensor.dtype(), T => self.tensor.span::<T>()?.get(at).map(|v| (v.value(), v.bits())))
+    }
+}
 
 /// Offsets of the elements of a tensor in row-major order of their coordinates: the last mode runs fastest.
 #[derive(Clone, Debug)]

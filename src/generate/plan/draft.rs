@@ -1,0 +1,97 @@
+//! A kernel as its family decides it: every field that a launch needs, written once.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::name::{Name, interned, word};
+use crate::arch::Targets;
+use crate::plan::{Abi, Entry, KernelPlan, Operand, ParamStruct, Plan, ProblemShape, Rule};
+use crate::recipe::Recipe;
+use crate::settings::Settings;
+
+/// Operands, parameters, entries, the shape of problems, and the rule for grids and parameters. A family fills one in; the plan
+/// and the bundle keep it as an [`Abi`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Draft {
+    /// The kernel family, as `cutemplate list` names it.
+    #[serde(deserialize_with = "interned")]
+    pub(crate) family: Name,
+    /// The Rust type of the recipe, in [`crate::recipe`] or with its whole path.
+    #[serde(deserialize_with = "interned")]
+    pub(crate) rust_type: Name,
+    /// The name of the kernel: of the entry that computes, and of its files.
+    #[serde(deserialize_with = "word")]
+    pub(crate) name: String,
+    /// The recipe in its `Debug` form.
+    pub(crate) recipe: String,
+    /// The recipe as settings, from which the same recipe can be made again.
+    pub(crate) settings: Settings,
+    /// The architectures it was checked for.
+    pub(crate) targets: Targets,
+    /// The tensors, in argument order.
+    pub(crate) operands: Vec<Operand>,
+    /// The parameter struct.
+    pub(crate) params: ParamStruct,
+    /// The `__global__` functions, in the order in which a launch runs them. One has the name of the kernel, the others have a
+    /// suffix behind it.
+    pub(crate) entries: Vec<Entry>,
+    /// The names of the run-time scalars, in order.
+    pub(crate) scalars: Vec<String>,
+    /// How the shapes of the tensors belong together, where they do.
+    pub(crate) problem: Option<ProblemShape>,
+    /// The arguments of a launch as its user writes them, for the help of a refusal.
+    pub(crate) call: Call,
+    /// How a launch makes grids and parameters of views.
+    pub(crate) rule: Rule,
+}
+
+/// The arguments of a launch as its user writes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Call {
+    /// The views: `GemmArgs::new(a, b, d).c(c)`.
+    pub(crate) views: String,
+    /// The scalars behind them: `.scalar(alpha)`.
+    pub(crate) scalars: String,
+}
+
+impl Draft {
+    /// The draft of a recipe, without operands, parameters, entries, scalars and rule.
+    pub(crate) fn of<R: Recipe>(recipe: &R, name: &str, targets: &Targets) -> Self {
+        Self {
+            family: R::FAMILY,
+            rust_type: R::RUST_TYPE,
+            name: name.to_owned(),
+            recipe: format!("{recipe:?}"),
+            settings: recipe.settings(),
+            targets: targets.clone(),
+            operands: Vec::new(),
+            params: ParamStruct::default(),
+            entries: Vec::new(),
+            scalars: Vec::new(),
+            problem: None,
+            call: Call::default(),
+            rule: Rule::default(),
+        }
+    }
+
+    /// The plan, without facts.
+    ///
+    /// # Safety
+    /// A launch of the plan's kernel is a safe call. So for all views and scalars that [`Abi::bind_with`] accepts, the entries of
+    /// the kernel's text, with the grids and parameters that the rule makes, touch no memory but that of the views, the
+    /// workspace and their own shared memory, and write the memory of no view that is read. Proofs of the family's tiling and
+    /// its bounds give reasons for it.
+    pub(crate) unsafe fn plan(self, kernel: impl KernelPlan + 'static) -> Plan {
+        Plan {
+            abi: Abi::new(self),
+            shared: Vec::new(),
+            warnings: Vec::new(),
+            facts: Vec::new(),
+            kernel: Arc::new(kernel),
+            parts: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! How the shapes of a kernel's tensors belong together.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{ModeStride, Operand};
+use crate::view::Access;
+
+/// Extents of a small problem that leave something over in every mode, for each number of extents.
+const EXAMPLES: [&[i64]; 5] = [&[100_003], &[1023, 511], &[7, 65, 129], &[3, 5, 33, 65], &[2, 3, 5, 17, 33]];
+
+/// The extents that a problem is given by, each with a name, and which of them are the modes of each operand.
+///
+/// ```
+/// use cutemplate::plan::ProblemShape;
+///
+/// // A (M,K), B (K,N), D (M,N).
+/// let product = ProblemShape::new(["M", "N", "K"], [vec![0, 2], vec![2, 1], vec![0, 1]]);
+/// assert_eq!(product.to_string(), "3: MxNxK");
+/// assert_eq!(product.shapes(&[4, 5, 6]), Some(vec![vec![4, 6], vec![6, 5], vec![4, 5]]));
+/// assert_eq!(product.problem_of(&[&[4, 6], &[6, 5]]), Some(vec![4, 5, 6]));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProblemShape {
+    extents: Vec<String>,
+    /// The extent of each mode of each operand, by number.
+    modes: Vec<Vec<usize>>,
+    /// The extent that counts batches: an array may lack its axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    batches: Option<usize>,
+    example: Vec<i64>,
+    because: String,
+    help: String,
+}
+
+impl core::fmt::Display for ProblemShape {
+    /// How many extents a problem has, and which: `3: MxNxK`.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}: {}", self.extents.len(), self.extents.join("x"))
+    }
+}
+
+impl ProblemShape {
+    /// Named extents, and for each operand, in the order of the arguments, the number of the extent of each mode.
+    pub fn new<N: Into<String>>(
+        extents: impl IntoIterator<Item = N>,
+        modes: impl IntoIterator<Item = Vec<usize>>,
+    ) -> Self {
+        let extents: Vec<String> = extents.into_iter().map(Into::into).collect();
+        let example = EXAMPLES.iter().find(|example| example.len() == extents.len());
+        let example = example.map_or_else(|| vec![3; extents.len()], |example| example.to_vec());
+        Self {
+            modes: modes.into_iter().collect(),
+            batches: None,
+            example,
+            because: "each mode of a tensor has an extent of the problem".to_owned(),
+            help: "pass views of these shapes; a broadcast mode has stride 0, not extent 1".to_owned(),
+            extents,
+        }
+    }
+
+    /// One shape of that rank for as many operands: `(N)`, `(M,N)`, `(M0,M1,N)`.
+    pub fn of_one_shape(rank: usize, operands: usize) -> Self {
+        let rows = rank.saturating_sub(1);
+        let name = |mode| match mode {
+            mode if mode + 1 == rank => "N".to_owned(),
+            _ if rows == 1 => "M".to_owned(),
+            mode => format!("M{mode}"),
+        };
+        Self::new((0..rank).map(name), (0..operands).map(|_| (0..rank).collect())).agreeing(
+            "an elementwise kernel reads each input at each coordinate of the outputs",
+            "pass views of one shape; a broadcast mode has stride 0, not extent 1",
+        )
+    }
+
+    /// The same; that extent counts batches. An array without its axis has one matrix for all of them.
+    #[must_use]
+    pub fn with_batches(self, extent: usize) -> Self {
+        Self { batches: Some(extent), ..self }
+    }
+
+    /// The same with another small problem, which leaves something over in every mode.
+    #[must_use]
+    pub fn with_example(self, example: &[i64]) -> Self {
+        Self { example: example.to_vec(), ..self }
+    }
+
+    /// The same; why the operands have to agree, and what helps where they do not.
+    #[must_use]
+    pub fn agreeing(self, because: &str, help: &str) -> Self {
+        Self { because: because.to_owned(), help: help.to_owned(), ..self }
+    }
+
+    /// The names of the extents.
+    pub fn extents(&self) -> &[String] {
+        &self.extents
+    }
+
+    /// Whether some extent counts batches.
+    pub fn is_batched(&self) -> bool {
+        self.batches.is_some()
+    }
+
+    /// A small problem that leaves something over in every mode.
+    pub fn example(&self) -> &[i64] {
+        &self.example
+    }
+
+    /// Why the operands have to agree, and what helps where they do not.
+    pub(crate) fn agreement(&self) -> (&str, &str) {
+        (&self.because, &self.help)
+    }
+
+    /// How many operands, from the first on, tell all extents.
+    pub(crate) fn tellers(&self) -> usize {
+        let mut told = vec![false; self.extents.len()];
+        for (number, modes) in self.modes.iter().enumerate() {
+            modes.iter().filter_map(|extent| told.get_mut(*extent).map(|told| *told = true)).for_each(drop);
+            if told.iter().all(|told| *told) {
+                return number + 1;
+            }
+        }
+        self.modes.len()
+    }
+
+    /// The problem that tensors of these shapes belong to, in the order of the operands: of each extent the first tensor that has
+    /// it. `None` where an extent is not told, or a shape has another rank than its operand.
+    pub fn problem_of(&self, shapes: &[&[i64]]) -> Option<Vec<i64>> {
+        let mut told = vec![None; self.extents.len()];
+        for (modes, shape) in self.modes.iter().zip(shapes) {
+            (modes.len() == shape.len()).then_some(())?;
+            for (extent, found) in modes.iter().zip(*shape) {
+                told.get_mut(*extent)?.get_or_insert(*found);
+            }
+        }
+        told.into_iter().collect()
+    }
+
+    /// The problem that arrays of these shapes belong to, one for each operand that the kernel reads: axes in the order of the
+    /// modes. An array may lack the axis of a mode of stride 0, or have extent 1 there; so it may for the batches of a product.
+    /// Any other lacks modes in front. An extent that no array tells is 1. `None` where an array has too many axes.
+    pub fn problem_of_arrays(&self, operands: &[Operand], arrays: &[&[i64]]) -> Option<Vec<i64>> {
+        let rank = self.extents.len();
+        let (mut told, mut broadcast) = (vec![None; rank], vec![None; rank]);
+        let read = operands.iter().zip(&self.modes).filter(|(operand, _)| operand.access == Access::Read);
+        for ((operand, modes), array) in read.zip(arrays) {
+            let Some(extents) = self.placed(modes, &operand.strides, array)? else { continue };
+            for ((mode, stride), extent) in modes.iter().zip(&operand.strides).zip(extents) {
+                let one_for_all = *stride == ModeStride::Broadcast || Some(*mode) == self.batches;
+                let facts = if one_for_all { &mut broadcast } else { &mut told };
+                if !one_for_all || extent != 1 {
+                    facts.get_mut(*mode)?.get_or_insert(extent);
+                }
+            }
+        }
+        Some(told.into_iter().zip(broadcast).map(|(told, broadcast)| told.or(broadcast).unwrap_or(1)).collect())
+    }
+
+    /// The extent of an array along each mode, 1 where it lacks the axis. `Some(None)` where several ways to place the axes
+    /// would do.
+    fn placed(&self, modes: &[usize], strides: &[ModeStride], axes: &[i64]) -> Option<Option<Vec<i64>>> {
+        let rank = strides.len();
+        let ones = axes.iter().take(axes.len().saturating_sub(rank)).take_while(|axis| **axis == 1).count();
+        let axes = &axes[ones..];
+        let lacks = rank.checked_sub(axes.len())?;
+        let batches = modes.iter().position(|extent| Some(*extent) == self.batches);
+        let without = |mode: &usize| strides[*mode] == ModeStride::Broadcast || Some(*mode) == batches;
+        let free: Vec<usize> = (0..rank).filter(without).collect();
+        let dropped: Vec<usize> = match free.len() {
+            n if n == lacks => free,
+            n if n > lacks && lacks > 0 => return Some(None),
+            _ => (0..lacks).collect(),
+        };
+        let mut axes = axes.iter();
+        (0..rank)
+            .map(|mode| if dropped.contains(&mode) { Some(1) } else { axes.next().copied() })
+            .collect::<Option<_>>()
+            .map(Some)
+    }
+
+    /// The shape of each operand for the extents of a problem; `None` where there is another number of them.
+    pub fn shapes(&self, problem: &[i64]) -> Option<Vec<Vec<i64>>> {
+        (problem.len() == self.extents.len()).then_some(())?;
+        let shape = |modes: &Vec<usize>| modes.iter().map(|extent| problem.get(*extent).copied()).collect();
+        self.modes.iter().map(shape).collect()
+    }
+}
