@@ -56,6 +56,7 @@ codes! {
     Stages = "CT026", "the stages do not make a pipeline";
     SplitK = "CT027", "K cannot be split so";
     Instruction = "CT028", "an architecture lacks the kernel's instructions";
+    Family = "CT029", "the recipe is none of its family";
     ViewCount = "CT101", "the number of views is wrong";
     ViewType = "CT102", "a view has another element type than the kernel";
     ViewAccess = "CT103", "a view has another access than the kernel needs";

@@ -72,6 +72,7 @@ impl fmt::Display for Settings {
 }
 
 /// Texts of an enum: its names, `Display`, and `FromStr` with the list of known names.
+#[macro_export]
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident, $what:literal: $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)*) => {
         $(#[$doc])*
@@ -110,15 +111,18 @@ macro_rules! named {
         }
     };
 }
-pub(crate) use named;
+pub use named;
 
 /// A word that means nothing here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} `{found}`; known are {known}")]
 pub struct UnknownWord {
-    pub(crate) found: String,
-    pub(crate) what: &'static str,
-    pub(crate) known: String,
+    /// The word.
+    pub found: String,
+    /// What it was to name.
+    pub what: &'static str,
+    /// The known words, separated by commas.
+    pub known: String,
 }
 
 /// The text form of a type, `Display` and `FromStr`, as its form in JSON.

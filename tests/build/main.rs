@@ -6,6 +6,8 @@ mod cache;
 mod cargo;
 mod catalog;
 mod config;
+#[cfg(feature = "emit")]
+mod downstream;
 mod driver;
 #[cfg(all(target_os = "linux", feature = "build"))]
 mod host_launch;
@@ -31,3 +33,7 @@ mod whole;
 mod place;
 #[path = "../support/variables.rs"]
 mod variables;
+
+// What `downstream` takes from the library, under the names that it has there.
+#[cfg(feature = "emit")]
+use cutemplate::{arch, diagnostic, dtype, emit, expr, model, plan, recipe, reference, settings, units, view};

@@ -135,6 +135,7 @@ fn every_refusal_says_what_was_found_required_why_and_what_helps() {
 const SHADOWED: &[(Code, &str)] = &[
     (Code::CoversOnce, "compact thread and value layouts make a thread-value layout that covers the tile once"),
     (Code::InBounds, "likewise"),
+    (Code::Family, "families of other crates have reasons of their own"),
 ];
 
 #[test]

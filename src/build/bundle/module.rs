@@ -84,14 +84,18 @@ pub(crate) fn module(root: &str, kernel: &str, parts: &[Part<'_>]) -> String {
         Embedded::Stub { .. } => "kernel, which was not compiled",
         Embedded::Fatbin { .. } => "compiled kernel",
     };
-    let (recipe, family, ty) = (line(&first.row.recipe), first.row.family, first.row.rust_type);
+    let (recipe, family) = (line(&first.row.recipe), first.row.family);
+    let ty = match first.row.rust_type {
+        path if path.contains("::") => format!("::{path}"),
+        name => format!("{root}::recipe::{name}"),
+    };
     let _ = writeln!(
         out,
         "/// Kernel `{kernel}`, generated from `{recipe}` for {}.\n\
          #[allow(dead_code, unreachable_pub, clippy::too_many_arguments)]\n\
          pub mod {kernel} {{\n    \
              /// The type of its recipe.\n    \
-             pub type Recipe = {root}::recipe::{ty};\n\n    \
+             pub type Recipe = {ty};\n\n    \
              /// The {what}, with what is needed to check and launch it.\n    \
              pub static ARTIFACT: {root}::artifact::Artifact<'static> = {root}::__artifact! {{\n        \
                  family: \"{family}\",\n        \

@@ -34,6 +34,25 @@ pub struct Accept {
 }
 
 impl Accept {
+    /// The values that differ from `value` by at most `error`, each rounded to the element type; NaN where `value` is NaN.
+    ///
+    /// ```
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::expr::Accept;
+    ///
+    /// let accept = Accept::within(1.0, 1e-7);
+    /// assert!(accept.accepts(DType::F32, u64::from(1.000_000_1_f32.to_bits())));
+    /// assert!(!accept.accepts(DType::F32, u64::from(1.000_000_3_f32.to_bits())));
+    /// ```
+    pub fn within(value: f64, error: f64) -> Self {
+        let error = if error.is_nan() { f64::INFINITY } else { error.abs() };
+        let (low, high) = if value.is_infinite() { (value, value) } else { (value - error, value + error) };
+        match value.is_nan() {
+            true => Self { low: 1.0, high: 0.0, nan: true, compute: Compute::F64 },
+            false => Self { low, high, nan: false, compute: Compute::F64 },
+        }
+    }
+
     /// The lowest and the highest value in the compute type, if there is one that is not NaN.
     pub fn range(&self) -> Option<(f64, f64)> {
         (self.low <= self.high).then_some((self.low, self.high))

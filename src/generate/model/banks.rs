@@ -6,7 +6,7 @@
 use crate::units::Bytes;
 
 /// Threads of a warp.
-pub(crate) const WARP: usize = 32;
+pub const WARP: usize = 32;
 /// Banks of shared memory, 4 bytes wide each (CUDA C++ Programming Guide, "Shared Memory" of compute capability 5.x and
 /// later).
 pub(crate) const BANKS: i64 = 32;

@@ -1,6 +1,6 @@
 //! The machine, as a plan counts on it: banks of shared memory, sectors, multiprocessors, pipes and their rates.
 
-pub(crate) mod banks;
+pub mod banks;
 mod machine;
 mod occupancy;
 mod shared;

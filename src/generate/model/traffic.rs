@@ -43,7 +43,7 @@ pub struct Traffic {
 impl Traffic {
     /// Traffic of warps that each take 32 neighbours of a row `(M,N)` at a time, or one element of a row `(M)`. The
     /// first row stands for all.
-    pub(crate) fn along_rows(operand: &'static str, view: &ViewRef) -> Self {
+    pub fn along_rows(operand: &'static str, view: &ViewRef) -> Self {
         let (bytes, size) = (view.dtype.bytes().0, view.layout.distinct().size().unwrap_or(u64::MAX));
         let written = view.access == Access::Write;
         let mut counter = Counter::new(operand, written, size.saturating_mul(bytes));

@@ -22,7 +22,7 @@ impl Abi {
     }
 
     /// Every field of it.
-    pub(crate) fn draft(&self) -> &Draft {
+    pub fn draft(&self) -> &Draft {
         &self.draft
     }
 

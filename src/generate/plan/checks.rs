@@ -12,10 +12,10 @@ use crate::units::Bytes;
 
 mod name;
 
-pub(crate) use name::kernel_name;
+pub use name::kernel_name;
 
 /// Collects the diagnostics of one recipe.
-pub(crate) struct Checks {
+pub struct Checks {
     recipe: String,
     found: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
@@ -24,7 +24,7 @@ pub(crate) struct Checks {
 
 impl Checks {
     /// For the recipe in its `Debug` form, on all of its targets.
-    pub(crate) fn new(recipe: &str, targets: &Targets) -> Self {
+    pub fn new(recipe: &str, targets: &Targets) -> Self {
         Self::of(format!("{recipe} for {targets}"))
     }
 
@@ -34,13 +34,13 @@ impl Checks {
 
     /// A result that cannot fail once the checks before have passed. If it fails, that is a defect, which
     /// [`Checks::finish`] reports unless the user's own mistakes explain it.
-    pub(crate) fn sound<T, E: core::fmt::Display>(&mut self, what: &str, result: Result<T, E>) -> Option<T> {
+    pub fn sound<T, E: core::fmt::Display>(&mut self, what: &str, result: Result<T, E>) -> Option<T> {
         let failed = |e: E| Defect::new(format!("{what}: {e}"), self.recipe.clone());
         result.map_err(failed).map_err(|defect| self.defect.get_or_insert(defect)).ok()
     }
 
     /// Adds a diagnostic.
-    pub(crate) fn push(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
+    pub fn push(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
         let (severity, recipe) = (Severity::Error, self.recipe.clone());
         self.found.push(Diagnostic {
             severity,
@@ -55,7 +55,7 @@ impl Checks {
     }
 
     /// Whether something holds; adds a diagnostic where it does not.
-    pub(crate) fn require(
+    pub fn require(
         &mut self,
         holds: bool,
         code: Code,
@@ -71,7 +71,7 @@ impl Checks {
     }
 
     /// Adds a warning: there is a kernel all the same.
-    pub(crate) fn warn(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
+    pub fn warn(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
         let (severity, recipe) = (Severity::Warning, self.recipe.clone());
         self.warnings.push(Diagnostic {
             severity,
@@ -86,12 +86,12 @@ impl Checks {
     }
 
     /// The warnings so far, for the plan to keep.
-    pub(crate) fn take_warnings(&mut self) -> Vec<Diagnostic> {
+    pub fn take_warnings(&mut self) -> Vec<Diagnostic> {
         core::mem::take(&mut self.warnings)
     }
 
     /// The result of `make` if it finds no mistake, with its warnings; otherwise its findings are forgotten.
-    pub(crate) fn attempt<T>(&mut self, make: impl FnOnce(&mut Checks) -> Option<T>) -> Option<T> {
+    pub fn attempt<T>(&mut self, make: impl FnOnce(&mut Checks) -> Option<T>) -> Option<T> {
         let mut trial = Self::of(self.recipe.clone());
         let made = make(&mut trial);
         if trial.found.is_empty() {
@@ -103,7 +103,7 @@ impl Checks {
     }
 
     /// The value, if nothing was found; without one and without a reason, a defect.
-    pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T, PlanError> {
+    pub fn finish<T>(self, value: Option<T>) -> Result<T, PlanError> {
         Diagnostics::refuse(self.found)?;
         match (value, self.defect) {
             (Some(value), None) => Ok(value),
@@ -119,7 +119,7 @@ impl Checks {
 const MAX_TILE: i64 = 1 << 22;
 
 /// A rank-2 layout that numbers its coordinates 0, 1, ..., size-1 once each; pushes `code` where it does not.
-pub(crate) fn numbers_once(checks: &mut Checks, code: Code, what: &str, layout: &Layout, help: &str) -> Option<i64> {
+pub fn numbers_once(checks: &mut Checks, code: Code, what: &str, layout: &Layout, help: &str) -> Option<i64> {
     let because = "each index must name one coordinate and each coordinate one index, or an element is computed \
                    twice, or never";
     let size = layout.size();
@@ -152,7 +152,7 @@ fn not_numbered(layout: &Layout, size: i64) -> Option<(Option<i64>, i64, i64)> {
 }
 
 /// Threads of a block: 1 to 1024. `help` sets a usual number.
-pub(crate) fn thread_count(checks: &mut Checks, threads: i64, help: &str) -> Option<u32> {
+pub fn thread_count(checks: &mut Checks, threads: i64, help: &str) -> Option<u32> {
     match u32::try_from(threads).ok().filter(|t| (1..=Arch::MAX_THREADS).contains(&u64::from(*t))) {
         Some(threads) => Some(threads),
         None => {
@@ -169,7 +169,7 @@ pub(crate) fn thread_count(checks: &mut Checks, threads: i64, help: &str) -> Opt
 }
 
 /// Elements of one vector: a power of two of bytes, at least one element, at most 16 bytes.
-pub(crate) fn vector_width(checks: &mut Checks, vector: Bytes, dtype: DType) -> Option<i64> {
+pub fn vector_width(checks: &mut Checks, vector: Bytes, dtype: DType) -> Option<i64> {
     let element = dtype.bytes();
     if vector.0.is_power_of_two() && vector >= element && vector <= Arch::MAX_VECTOR {
         return i64::try_from(vector.0 / element.0).ok();
@@ -187,7 +187,7 @@ pub(crate) fn vector_width(checks: &mut Checks, vector: Bytes, dtype: DType) -> 
 
 /// Registers that a thread needs with `in_flight` bytes of values in flight, and the most that it can have in a block
 /// of `threads` threads.
-pub(crate) fn register_need(in_flight: Bytes, threads: u32) -> (u64, u64) {
+pub fn register_need(in_flight: Bytes, threads: u32) -> (u64, u64) {
     // Addresses, coordinates and predicates of such a kernel took up to 30 registers in what ptxas reported.
     const OVERHEAD: u64 = 32;
     let per_block = Arch::REGISTERS_PER_BLOCK / u64::from(threads.max(1));
@@ -195,7 +195,7 @@ pub(crate) fn register_need(in_flight: Bytes, threads: u32) -> (u64, u64) {
 }
 
 /// The function in a compute type that has its operations, or each operation that it has not.
-pub(crate) fn traced(checks: &mut Checks, function: &Function, compute: Compute) -> Option<Checked> {
+pub fn traced(checks: &mut Checks, function: &Function, compute: Compute) -> Option<Checked> {
     let errors = match function.check(compute) {
         Ok(checked) => return Some(checked),
         Err(errors) => errors,
@@ -207,7 +207,7 @@ pub(crate) fn traced(checks: &mut Checks, function: &Function, compute: Compute)
 }
 
 /// Run-time scalars are parameters beside `others`.
-pub(crate) fn scalar_names(checks: &mut Checks, scalars: &[String], params: &ParamStruct) {
+pub fn scalar_names(checks: &mut Checks, scalars: &[String], params: &ParamStruct) {
     let others = params.fields().iter().filter(|field| !matches!(field.given, Given::Scalar(_)));
     let names: Vec<&str> = others.map(|field| field.name.as_str()).collect();
     for scalar in scalars.iter().filter(|scalar| names.contains(&scalar.as_str())) {
@@ -223,13 +223,7 @@ pub(crate) fn scalar_names(checks: &mut Checks, scalars: &[String], params: &Par
 
 /// Registers of a thread that hold the values in flight, within the limit that the block's threads and the resident
 /// blocks leave.
-pub(crate) fn registers(
-    checks: &mut Checks,
-    in_flight: Bytes,
-    threads: u32,
-    min_blocks: u32,
-    help: &str,
-) -> Option<u64> {
+pub fn registers(checks: &mut Checks, in_flight: Bytes, threads: u32, min_blocks: u32, help: &str) -> Option<u64> {
     let (need, limit) = register_need(in_flight, threads.saturating_mul(min_blocks.max(1)));
     let at_a_time = if min_blocks > 1 { format!(", {min_blocks} blocks at a time") } else { String::new() };
     let holds = checks.require(
@@ -245,7 +239,7 @@ pub(crate) fn registers(
 
 /// Shared memory of one block, with the tiles of all stages, against the smallest limit of the targets, or the limit of
 /// a declaration. `help` says what fits into the limit with one stage.
-pub(crate) fn shared_memory(
+pub fn shared_memory(
     checks: &mut Checks,
     smem: Bytes,
     stages: Option<u64>,
@@ -274,7 +268,7 @@ pub(crate) fn shared_memory(
 }
 
 /// Each target has the instructions of a tiling.
-pub(crate) fn instructions(checks: &mut Checks, tiling: &Tiling, targets: &Targets, help: &str) {
+pub fn instructions(checks: &mut Checks, tiling: &Tiling, targets: &Targets, help: &str) {
     let Some(arch) = targets.archs().first() else { return };
     let (major, minor) = arch.capability();
     let newest = tiling.newest_instruction().filter(|(since, _)| *since > 10 * major + minor);
@@ -290,20 +284,20 @@ pub(crate) fn instructions(checks: &mut Checks, tiling: &Tiling, targets: &Targe
 
 /// A thread-value layout with its tile, split into vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TvTile {
+pub struct TvTile {
     /// `(TileM,TileN)`.
-    pub(crate) tile: [i64; 2],
+    pub tile: [i64; 2],
     /// `(tid,vid) -> (TileM,TileN)`.
-    pub(crate) tv: Layout,
+    pub tv: Layout,
     /// `(tid,VEC,UNROLL,STEP) -> (TileM,TileN)`.
-    pub(crate) frag: Layout,
+    pub frag: Layout,
     /// Extents of the last three modes of `frag`.
-    pub(crate) values: [i64; 3],
+    pub values: [i64; 3],
 }
 
 /// Builds the thread-value layout and proves that it covers the tile once, in vectors that lie along N and start at a
 /// multiple of their width. `unroll` = 0 takes all vectors of a thread at once.
-pub(crate) fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64, unroll: u32) -> Option<TvTile> {
+pub fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64, unroll: u32) -> Option<TvTile> {
     let (threads, values) = (thr.size(), val.size());
     let size = threads.checked_mul(values).filter(|s| *s <= MAX_TILE);
     let Some(size) = size else {
@@ -441,7 +435,7 @@ fn split_values(threads: &Layout, values: &Layout, extents: [i64; 3]) -> Result<
 }
 
 /// Whether the values of such a tile can be split into vectors, `unroll` of them at once.
-pub(crate) fn can_unroll(thr: &Layout, val: &Layout, vec: i64, unroll: i64) -> bool {
+pub fn can_unroll(thr: &Layout, val: &Layout, vec: i64, unroll: i64) -> bool {
     let modes = make_layout_tv(thr, val).ok().and_then(|(_, tv)| tv.mode(0).zip(tv.mode(1)));
     let extents = [vec, unroll, val.size() / (vec * unroll).max(1)];
     modes.is_some_and(|(threads, values)| split_values(&threads, &values, extents).is_ok())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::name::{Name, interned, word};
+use super::name::{Name, interned, path, word};
 use crate::arch::Targets;
 use crate::plan::{Abi, Entry, KernelPlan, Operand, ParamStruct, Plan, ProblemShape, Rule};
 use crate::recipe::Recipe;
@@ -14,52 +14,53 @@ use crate::settings::Settings;
 /// and the bundle keep it as an [`Abi`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Draft {
+pub struct Draft {
     /// The kernel family, as `cutemplate list` names it.
     #[serde(deserialize_with = "interned")]
-    pub(crate) family: Name,
-    /// The Rust type of the recipe, in [`crate::recipe`] or with its whole path.
-    #[serde(deserialize_with = "interned")]
-    pub(crate) rust_type: Name,
+    pub family: Name,
+    /// The Rust type of the recipe: its name in [`crate::recipe`], or its path from its crate on, as in
+    /// [`Recipe::RUST_TYPE`].
+    #[serde(deserialize_with = "path")]
+    pub rust_type: Name,
     /// The name of the kernel: of the entry that computes, and of its files.
     #[serde(deserialize_with = "word")]
-    pub(crate) name: String,
+    pub name: String,
     /// The recipe in its `Debug` form.
-    pub(crate) recipe: String,
+    pub recipe: String,
     /// The recipe as settings, from which the same recipe can be made again.
-    pub(crate) settings: Settings,
+    pub settings: Settings,
     /// The architectures it was checked for.
-    pub(crate) targets: Targets,
+    pub targets: Targets,
     /// The tensors, in argument order.
-    pub(crate) operands: Vec<Operand>,
+    pub operands: Vec<Operand>,
     /// The parameter struct.
-    pub(crate) params: ParamStruct,
+    pub params: ParamStruct,
     /// The `__global__` functions, in the order in which a launch runs them. One has the name of the kernel, the others have a
     /// suffix behind it.
-    pub(crate) entries: Vec<Entry>,
+    pub entries: Vec<Entry>,
     /// The names of the run-time scalars, in order.
-    pub(crate) scalars: Vec<String>,
+    pub scalars: Vec<String>,
     /// How the shapes of the tensors belong together, where they do.
-    pub(crate) problem: Option<ProblemShape>,
+    pub problem: Option<ProblemShape>,
     /// The arguments of a launch as its user writes them, for the help of a refusal.
-    pub(crate) call: Call,
+    pub call: Call,
     /// How a launch makes grids and parameters of views.
-    pub(crate) rule: Rule,
+    pub rule: Rule,
 }
 
 /// The arguments of a launch as its user writes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Call {
+pub struct Call {
     /// The views: `GemmArgs::new(a, b, d).c(c)`.
-    pub(crate) views: String,
+    pub views: String,
     /// The scalars behind them: `.scalar(alpha)`.
-    pub(crate) scalars: String,
+    pub scalars: String,
 }
 
 impl Draft {
     /// The draft of a recipe, without operands, parameters, entries, scalars and rule.
-    pub(crate) fn of<R: Recipe>(recipe: &R, name: &str, targets: &Targets) -> Self {
+    pub fn of<R: Recipe>(recipe: &R, name: &str, targets: &Targets) -> Self {
         Self {
             family: R::FAMILY,
             rust_type: R::RUST_TYPE,
@@ -84,7 +85,7 @@ impl Draft {
     /// the kernel's text, with the grids and parameters that the rule makes, touch no memory but that of the views, the
     /// workspace and their own shared memory, and write the memory of no view that is read. Proofs of the family's tiling and
     /// its bounds give reasons for it.
-    pub(crate) unsafe fn plan(self, kernel: impl KernelPlan + 'static) -> Plan {
+    pub unsafe fn plan(self, kernel: impl KernelPlan + 'static) -> Plan {
         Plan {
             abi: Abi::new(self),
             shared: Vec::new(),

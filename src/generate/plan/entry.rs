@@ -39,7 +39,7 @@ fn is_not(flag: &bool) -> bool {
 
 impl Entry {
     /// An entry without dynamic shared memory.
-    pub(crate) fn new(name: &str, threads: u32, smem: Bytes) -> Self {
+    pub fn new(name: &str, threads: u32, smem: Bytes) -> Self {
         Self {
             name: name.to_owned(),
             threads,
@@ -53,7 +53,7 @@ impl Entry {
     }
 
     /// The same with an estimate of its registers.
-    pub(crate) fn with_registers(self, registers: u64) -> Self {
+    pub fn with_registers(self, registers: u64) -> Self {
         Self { registers: Some(registers), ..self }
     }
 

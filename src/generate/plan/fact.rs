@@ -14,12 +14,13 @@ pub struct Fact {
 }
 
 impl Fact {
-    pub(crate) fn new(name: &'static str, value: impl ToString, why: &str) -> Self {
+    /// A decision under its name, with its unit and its reason.
+    pub fn new(name: &'static str, value: impl ToString, why: &str) -> Self {
         Self { name, value: value.to_string(), why: why.to_owned() }
     }
 
     /// The facts of a tiling: tile, MMAs, warps, shared memory, and the instructions of a k-tile.
-    pub(crate) fn of_tiling(tiling: &Tiling) -> Vec<Self> {
+    pub fn of_tiling(tiling: &Tiling) -> Vec<Self> {
         let Tiling { tile: [m, n, k], smem, mmas, roles, .. } = tiling;
         let mut facts = vec![Self::new("tile", format!("({m},{n},{k})"), "(BM,BN,BK)")];
         for mma in mmas {

@@ -8,15 +8,35 @@ use crate::view::ViewRef;
 /// The input of a launch that a parameter holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Given {
+pub enum Given {
     /// The address of a tensor.
-    Address { tensor: usize },
+    Address {
+        /// The number of the operand.
+        tensor: usize,
+    },
     /// The stride of a tensor along one of its modes, in elements.
-    Stride { tensor: usize, mode: usize },
+    Stride {
+        /// The number of the operand.
+        tensor: usize,
+        /// The number of its mode.
+        mode: usize,
+    },
     /// The extent of a tensor along one of its modes.
-    Extent { tensor: usize, mode: usize },
+    Extent {
+        /// The number of the operand.
+        tensor: usize,
+        /// The number of its mode.
+        mode: usize,
+    },
     /// The same; 0 where a scalar is 0, as nothing is read of the tensor then.
-    ExtentUnless { tensor: usize, mode: usize, zero: usize },
+    ExtentUnless {
+        /// The number of the operand.
+        tensor: usize,
+        /// The number of its mode.
+        mode: usize,
+        /// The number of the scalar.
+        zero: usize,
+    },
     /// A run-time scalar.
     Scalar(usize),
     /// Nothing: it follows from the others, or is the workspace, or a tensor map.
@@ -94,22 +114,22 @@ impl Mode {
 /// How a kernel of `(M,N)` takes tensors of one shape and any rank: N, and modes of M, which are merged where all tensors go on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Merging {
+pub struct Merging {
     /// The mode that is N.
-    pub(crate) n: usize,
+    pub n: usize,
     /// Those that are M.
-    pub(crate) m: Vec<usize>,
+    pub m: Vec<usize>,
     /// What each tensor's stride along N is, where the kernel was generated for one: a view whose only coordinate has another stride
     /// lies so all the same.
-    pub(crate) along_n: Vec<Option<i64>>,
+    pub along_n: Vec<Option<i64>>,
     /// The tensor whose strides put the modes of M in order. Those are known at launch only, so they may stand in any.
-    pub(crate) by: usize,
+    pub by: usize,
     /// Whether modes of M become part of N.
-    pub(crate) into_n: bool,
+    pub into_n: bool,
     /// The largest extent of a mode.
-    pub(crate) limit: i64,
+    pub limit: i64,
     /// Modes of M that the kernel has.
-    pub(crate) rank: usize,
+    pub rank: usize,
 }
 
 impl Merging {

@@ -7,19 +7,32 @@ use serde::{Deserialize, Serialize};
 
 /// An operation on 64-bit integers; true is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum IntOp {
+pub enum IntOp {
+    /// 1 where any is not 0.
     Or,
+    /// 1 where both are not 0.
     And,
+    /// 1 where both are the same.
     Equal,
+    /// 1 where the first is less.
     Less,
+    /// 1 where the first is not greater.
     AtMost,
+    /// The sum.
     Add,
+    /// The difference.
     Sub,
+    /// The product.
     Mul,
+    /// The quotient, cut off.
     Div,
+    /// The remainder.
     Rem,
+    /// The quotient, rounded up.
     CeilDiv,
+    /// The less.
     Min,
+    /// The greater.
     Max,
 }
 
@@ -77,12 +90,23 @@ impl IntOp {
 /// An integer that a launch computes, on extents, strides and addresses that are not negative.
 ///
 /// An ABI has it as words, operations before their operands: `add $3 mul $1 8`.
+///
+/// ```
+/// use cutemplate::plan::Int;
+///
+/// let rows = Int::Value(0);
+/// let blocks = rows.clone().ceil_div(4);
+/// assert_eq!(blocks.to_string(), "ceil_div $0 4");
+/// assert_eq!(blocks.eval(&[9]), Some(3));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub(crate) enum Int {
+pub enum Int {
+    /// A number.
     Const(i64),
     /// One that is given or was computed before, by its number.
     Value(usize),
+    /// An operation on two.
     Binary(IntOp, Box<[Int; 2]>),
     /// A condition, and what holds where it is true, and elsewhere.
     Select(Box<[Int; 3]>),
@@ -101,7 +125,8 @@ impl From<i64> for Int {
 }
 
 impl Int {
-    pub(crate) fn op(self, op: IntOp, other: impl Into<Int>) -> Int {
+    /// The result of an operation, computed at once where it can be.
+    pub fn op(self, op: IntOp, other: impl Into<Int>) -> Int {
         let other = other.into();
         match (op, &self, &other) {
             (IntOp::And, Int::Const(1), _) => other,
@@ -114,43 +139,48 @@ impl Int {
         }
     }
 
-    pub(crate) fn ceil_div(self, other: impl Into<Int>) -> Int {
+    /// The quotient, rounded up.
+    pub fn ceil_div(self, other: impl Into<Int>) -> Int {
         self.op(IntOp::CeilDiv, other)
     }
 
-    pub(crate) fn is(self, other: impl Into<Int>) -> Int {
+    /// Whether both are the same: 1 or 0.
+    pub fn is(self, other: impl Into<Int>) -> Int {
         self.op(IntOp::Equal, other)
     }
 
-    pub(crate) fn less(self, other: impl Into<Int>) -> Int {
+    /// Whether this is less.
+    pub fn less(self, other: impl Into<Int>) -> Int {
         self.op(IntOp::Less, other)
     }
 
-    pub(crate) fn at_most(self, other: impl Into<Int>) -> Int {
+    /// Whether this is not greater.
+    pub fn at_most(self, other: impl Into<Int>) -> Int {
         self.op(IntOp::AtMost, other)
     }
 
-    pub(crate) fn and(self, other: impl Into<Int>) -> Int {
+    /// Whether both hold.
+    pub fn and(self, other: impl Into<Int>) -> Int {
         self.op(IntOp::And, other)
     }
 
     /// Whether it is a multiple.
-    pub(crate) fn divides_by(self, other: i64) -> Int {
+    pub fn divides_by(self, other: i64) -> Int {
         if other == 1 { Int::Const(1) } else { (self % other).is(0) }
     }
 
     /// `yes` where this is true, and `no` elsewhere.
-    pub(crate) fn select(self, yes: impl Into<Int>, no: impl Into<Int>) -> Int {
+    pub fn select(self, yes: impl Into<Int>, no: impl Into<Int>) -> Int {
         Int::Select(Box::new([self, yes.into(), no.into()]))
     }
 
     /// Whether all hold.
-    pub(crate) fn all(conditions: impl IntoIterator<Item = Int>) -> Int {
+    pub fn all(conditions: impl IntoIterator<Item = Int>) -> Int {
         conditions.into_iter().fold(Int::Const(1), Int::and)
     }
 
     /// Its value, where these are known.
-    pub(crate) fn eval(&self, values: &[i64]) -> Option<i64> {
+    pub fn eval(&self, values: &[i64]) -> Option<i64> {
         match self {
             Int::Const(value) => Some(*value),
             Int::Value(index) => values.get(*index).copied(),
@@ -193,7 +223,7 @@ impl From<Int> for String {
 /// The words are not an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an integer expression")]
-pub(crate) struct NoInt(String);
+pub struct NoInt(String);
 
 impl Int {
     fn read(words: &mut SplitAsciiWhitespace<'_>, depth: usize) -> Option<Int> {

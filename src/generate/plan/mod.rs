@@ -3,7 +3,7 @@
 mod abi;
 mod abi_text;
 mod bind;
-pub(crate) mod checks;
+pub mod checks;
 mod conflicts;
 mod draft;
 mod entry;
@@ -29,21 +29,20 @@ pub use abi_text::AbiError;
 pub use bind::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
 pub use conflicts::ConflictLevel;
 pub(crate) use conflicts::judge;
-pub(crate) use draft::{Call, Draft};
+pub use draft::{Call, Draft};
 pub use entry::Entry;
 pub use fact::Fact;
-pub(crate) use given::{Given, Merging, Mode};
-pub(crate) use int::{Int, IntOp};
+pub(crate) use given::Mode;
+pub use given::{Given, Merging};
+pub use int::{Int, IntOp, NoInt};
 pub use operand::{ModeStride, Operand};
-pub(crate) use params::Field;
-pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
+pub use params::{Field, PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use problem_shape::ProblemShape;
 pub use product::{Arithmetic, Product};
 pub(crate) use reference::dtype_name;
 pub use reference::{Accepted, Baseline, Case, Cursor, InputElement, Reference, ReferenceError};
-#[cfg(feature = "emit")]
-pub(crate) use rule::Step;
-pub(crate) use rule::{Geometry, Grid, MapRule, Reach, Rule, Steps};
+pub(crate) use rule::{Geometry, Grid};
+pub use rule::{GridRule, MapRule, Reach, Rule, Step, Steps};
 
 use crate::arch::Targets;
 use crate::diagnostic::{BindError, Diagnostic};
@@ -53,8 +52,8 @@ use crate::view::{Access, ViewRef};
 /// The field of the parameter struct that holds the address of the workspace, of type `void*`.
 pub(crate) const WORKSPACE: &str = "workspace";
 
-/// The part of a plan that only its kernel family knows.
-pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
+/// The part of a plan that only its kernel family knows: text, meaning, prediction.
+pub trait KernelPlan: fmt::Debug + Send + Sync {
     /// The text of the `.cuh` file.
     #[cfg(feature = "emit")]
     fn header(&self, plan: &Plan) -> String;
@@ -145,6 +144,24 @@ impl Plan {
         // No scalar is 0, so that nothing is left out.
         self.bind_with(views, &vec![1.0; self.scalars().len()])?;
         Ok(self.kernel.predict(views))
+    }
+
+    /// The same with decisions and counts.
+    #[must_use]
+    pub fn with_facts(self, facts: Vec<Fact>) -> Self {
+        Self { facts, ..self }
+    }
+
+    /// The same with reasons why the kernel is slower than it could be.
+    #[must_use]
+    pub fn with_warnings(self, warnings: Vec<Diagnostic>) -> Self {
+        Self { warnings, ..self }
+    }
+
+    /// The same with its tensors in shared memory.
+    #[must_use]
+    pub fn with_shared(self, shared: Vec<SharedAnalysis>) -> Self {
+        Self { shared, ..self }
     }
 
     /// Decisions and counts, with their reasons.

@@ -18,15 +18,29 @@ pub(super) fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
     if fits { Ok(text) } else { Err(D::Error::custom("a name is 1 to 255 letters, digits and underscores")) }
 }
 
-/// Such a word for as long as the process runs: each is kept once.
+/// Such a word for as long as the process runs.
 pub(super) fn interned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
+    Ok(kept(word(deserializer)?))
+}
+
+/// The path of a type, for as long as the process runs: such words with `::` between them.
+pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let is_word = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if text.len() > LONGEST || !text.split("::").all(is_word) {
+        return Err(D::Error::custom("the path of a type is words with `::` between them, at most 255 letters"));
+    }
+    Ok(kept(text))
+}
+
+/// Each text is kept once.
+fn kept(text: String) -> &'static str {
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let text = word(deserializer)?;
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = kept.get(text.as_str()) {
-        return Ok(known);
+        return known;
     }
     let text: &'static str = text.leak();
     kept.insert(text);
-    Ok(text)
+    text
 }

@@ -54,7 +54,7 @@ pub struct Operand {
 
 impl Operand {
     /// One whose address stands in the field of its name, which is apart from every output.
-    pub(crate) fn new(name: &'static str, dtype: DType, access: Access, strides: &[ModeStride]) -> Self {
+    pub fn new(name: &'static str, dtype: DType, access: Access, strides: &[ModeStride]) -> Self {
         let (param, strides) = (name.to_ascii_lowercase(), strides.to_vec());
         Self { name, param, dtype, access, strides, in_place: false }
     }

@@ -78,7 +78,7 @@ pub struct Param {
     /// Bytes from the start of the struct.
     pub offset: usize,
     /// The input of a launch that it holds.
-    pub(crate) given: Given,
+    pub given: Given,
 }
 
 /// The value of one field.
@@ -99,7 +99,7 @@ pub enum ParamValue {
 }
 
 /// Name, type and meaning of a field, and the input of a launch that it holds: everything else follows.
-pub(crate) type Field = (String, ParamType, String, Given);
+pub type Field = (String, ParamType, String, Given);
 
 /// A parameter struct with C layout.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -136,7 +136,7 @@ impl From<ParamStruct> for Vec<Field> {
 
 impl ParamStruct {
     /// Lays the fields out as C does: each at the next multiple of its alignment, the size a multiple of the largest.
-    pub(crate) fn new(fields: impl IntoIterator<Item = Field>) -> Self {
+    pub fn new(fields: impl IntoIterator<Item = Field>) -> Self {
         let mut at = 0;
         let mut align = 1;
         let fields = fields.into_iter().map(|(name, ty, doc, given)| {

@@ -126,8 +126,19 @@ impl ProblemShape {
     /// The problem that tensors of these shapes belong to, in the order of the operands: of each extent the first tensor that has
     /// it. `None` where an extent is not told, or a shape has another rank than its operand.
     pub fn problem_of(&self, shapes: &[&[i64]]) -> Option<Vec<i64>> {
+        self.told(self.modes.iter().zip(shapes))
+    }
+
+    /// The same of the tensors that the kernel reads. An extent that none of them has is not told.
+    pub fn problem_of_inputs(&self, operands: &[Operand], shapes: &[&[i64]]) -> Option<Vec<i64>> {
+        let read = operands.iter().zip(&self.modes).filter(|(operand, _)| operand.access == Access::Read);
+        self.told(read.map(|(_, modes)| modes).zip(shapes))
+    }
+
+    /// Of each extent the first shape that has it.
+    fn told<'a>(&self, shapes: impl Iterator<Item = (&'a Vec<usize>, &'a &'a [i64])>) -> Option<Vec<i64>> {
         let mut told = vec![None; self.extents.len()];
-        for (modes, shape) in self.modes.iter().zip(shapes) {
+        for (modes, shape) in shapes {
             (modes.len() == shape.len()).then_some(())?;
             for (extent, found) in modes.iter().zip(*shape) {
                 told.get_mut(*extent)?.get_or_insert(*found);

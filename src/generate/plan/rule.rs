@@ -15,7 +15,7 @@ use crate::view::ViewRef;
 /// A line of the computation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Step {
+pub enum Step {
     /// The value of that number.
     Let(usize, Int),
     /// A condition, and the reason for it.
@@ -25,20 +25,22 @@ pub(crate) enum Step {
 /// Named values. Each is computed from earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Steps {
-    pub(crate) names: Vec<String>,
-    pub(crate) steps: Vec<Step>,
+pub struct Steps {
+    /// The name of each value.
+    pub names: Vec<String>,
+    /// What is computed and required, in order.
+    pub steps: Vec<Step>,
 }
 
 impl Steps {
     /// A value that is known before.
-    pub(crate) fn input(&mut self, name: &str) -> Int {
+    pub fn input(&mut self, name: &str) -> Int {
         self.names.push(name.to_owned());
         Int::Value(self.names.len() - 1)
     }
 
     /// Computes a value.
-    pub(crate) fn set(&mut self, name: &str, value: Int) -> Int {
+    pub fn set(&mut self, name: &str, value: Int) -> Int {
         let at = self.input(name);
         if let Int::Value(index) = at {
             self.steps.push(Step::Let(index, value));
@@ -47,17 +49,17 @@ impl Steps {
     }
 
     /// The last value of that name; 0 where there is none.
-    pub(crate) fn find(&self, name: &str) -> Int {
+    pub fn find(&self, name: &str) -> Int {
         self.names.iter().rposition(|known| known == name).map_or(Int::Const(0), Int::Value)
     }
 
     /// The same among all values.
-    pub(crate) fn value(&self, name: &str, values: &[i64]) -> Option<i64> {
+    pub fn value(&self, name: &str, values: &[i64]) -> Option<i64> {
         self.find(name).eval(values)
     }
 
     /// Refuses a launch for which it does not hold.
-    pub(crate) fn require(&mut self, condition: Int, because: &str) {
+    pub fn require(&mut self, condition: Int, because: &str) {
         let holds = condition == Int::Const(1);
         let step = Step::Require(condition, because.to_owned());
         if !holds && !self.steps.contains(&step) {
@@ -66,7 +68,7 @@ impl Steps {
     }
 
     /// All values, where the first are these; `None` where something that is required does not hold.
-    pub(crate) fn eval(&self, inputs: &[i64]) -> Option<Vec<i64>> {
+    pub fn eval(&self, inputs: &[i64]) -> Option<Vec<i64>> {
         let mut values = inputs.to_vec();
         values.resize(self.names.len(), 0);
         for step in &self.steps {
@@ -82,23 +84,25 @@ impl Steps {
 /// The contents of a tensor map, the contiguous mode first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MapRule {
+pub struct MapRule {
     /// Which parameter.
-    pub(crate) param: usize,
+    pub param: usize,
     /// Whether there is a map.
-    pub(crate) when: Int,
-    pub(crate) dtype: MapType,
+    pub when: Int,
+    /// The element type.
+    pub dtype: MapType,
     /// Whether it is of the workspace.
-    pub(crate) in_workspace: Int,
+    pub in_workspace: Int,
     /// Address of the first element; in the workspace its offset, in bytes.
-    pub(crate) address: Int,
+    pub address: Int,
     /// Extents, in elements, one for each mode.
-    pub(crate) dims: Vec<Int>,
+    pub dims: Vec<Int>,
     /// Strides of all modes but the first, in bytes.
-    pub(crate) strides: Vec<Int>,
+    pub strides: Vec<Int>,
     /// Extents of the box, in elements, likewise.
-    pub(crate) extents: Vec<Int>,
-    pub(crate) swizzle: MapSwizzle,
+    pub extents: Vec<Int>,
+    /// How rows of a box are swizzled.
+    pub swizzle: MapSwizzle,
 }
 
 impl MapRule {
@@ -134,21 +138,26 @@ impl MapRule {
 /// The grid of an entry: whether there is anything to do, and its blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct GridRule {
-    pub(crate) when: Int,
-    pub(crate) blocks: [Int; 3],
+pub struct GridRule {
+    /// Whether there is anything to do.
+    pub when: Int,
+    /// Blocks along x, y, z.
+    pub blocks: [Int; 3],
     /// Whether it had better begin while the kernel before it ends, where its entry can; always where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) overlaps: Option<Int>,
+    pub overlaps: Option<Int>,
 }
 
 /// The error for numbers that are too large.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Reach {
-    pub(crate) required: String,
-    pub(crate) because: String,
-    pub(crate) help: String,
+pub struct Reach {
+    /// What fits.
+    pub required: String,
+    /// Why.
+    pub because: String,
+    /// What to do.
+    pub help: String,
 }
 
 /// A grid of one launch.
@@ -172,26 +181,30 @@ pub(crate) struct Geometry {
     pub(crate) workspace: Bytes,
 }
 
-/// The rule of a launch. The first values are the parameters, with any value for parameters that the caller does not
+/// The rule of a launch: from views and scalars to parameters, grids and workspace. The first values are the parameters, with any value for parameters that the caller does not
 /// give.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Rule {
+pub struct Rule {
     /// Modes that the kernel takes as one.
-    pub(crate) merging: Option<Merging>,
+    pub merging: Option<Merging>,
     /// The parameters that the caller does not give.
-    pub(crate) derived: Vec<Option<Int>>,
-    pub(crate) steps: Steps,
-    pub(crate) maps: Vec<MapRule>,
+    pub derived: Vec<Option<Int>>,
+    /// Values, and what they have to be.
+    pub steps: Steps,
+    /// Contents of the tensor maps.
+    pub maps: Vec<MapRule>,
     /// One for each entry.
-    pub(crate) grids: Vec<GridRule>,
-    /// Bytes.
-    pub(crate) workspace: Int,
-    pub(crate) reach: Reach,
+    pub grids: Vec<GridRule>,
+    /// Bytes of memory for what one entry leaves for the next; the parameter `workspace` holds its address.
+    pub workspace: Int,
+    /// The error where the numbers are too large.
+    pub reach: Reach,
 }
 
 impl Rule {
-    pub(crate) fn new(params: &ParamStruct, reach: Reach) -> Self {
+    /// The rule of these parameters, without grids; `reach` is the error where numbers do not fit.
+    pub fn new(params: &ParamStruct, reach: Reach) -> Self {
         let mut rule = Self { derived: vec![None; params.fields().len()], reach, ..Self::default() };
         for field in params.fields() {
             rule.steps.input(&field.name);
@@ -200,24 +213,24 @@ impl Rule {
     }
 
     /// The number of a parameter.
-    pub(crate) fn index(&self, name: &str) -> Option<usize> {
+    pub fn index(&self, name: &str) -> Option<usize> {
         self.steps.names.iter().take(self.derived.len()).position(|known| known == name)
     }
 
     /// The value of a parameter; 1 for one that there is not, such as the batches of a kernel for one product.
-    pub(crate) fn param(&self, name: &str) -> Int {
+    pub fn param(&self, name: &str) -> Int {
         self.index(name).map_or(Int::Const(1), Int::Value)
     }
 
     /// Gives a parameter, where there is one of that name, a value that follows.
-    pub(crate) fn derive(&mut self, name: &str, value: Int) {
+    pub fn derive(&mut self, name: &str, value: Int) {
         if let Some(index) = self.index(name) {
             self.derived[index] = Some(value);
         }
     }
 
     /// Launches the next entry with these blocks, if there is something to do.
-    pub(crate) fn grid(&mut self, when: Int, blocks: [Int; 3]) {
+    pub fn grid(&mut self, when: Int, blocks: [Int; 3]) {
         for (blocks, most) in blocks.iter().zip([Arch::MAX_GRID_X, Arch::MAX_GRID_YZ, Arch::MAX_GRID_YZ]) {
             self.steps.require(blocks.clone().at_most(most as i64), "a grid has no more blocks");
         }
@@ -225,7 +238,7 @@ impl Rule {
     }
 
     /// The last grid had better begin while the kernel before it ends only where this holds.
-    pub(crate) fn overlaps_where(&mut self, condition: Int) {
+    pub fn overlaps_where(&mut self, condition: Int) {
         if let Some(grid) = self.grids.last_mut().filter(|_| condition != Int::Const(1)) {
             grid.overlaps = Some(condition);
         }

@@ -13,8 +13,11 @@ use crate::settings::Settings;
 use crate::units::Bytes;
 
 /// A value that a setting can have.
-pub(crate) trait SettingValue: Sized {
+pub trait SettingValue: Sized {
     /// Reads a text; else why it cannot be read.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in one line.
     fn read(text: &str) -> Result<Self, String>;
 
     /// The text that it is read from.
@@ -36,6 +39,7 @@ pub trait Fields: Default {
 }
 
 /// Types whose `FromStr` and `Display` are the text form.
+#[macro_export]
 macro_rules! as_displayed {
     ($($ty:ty),+ $(,)?) => {$(
         impl $crate::recipe::field::SettingValue for $ty {
@@ -49,7 +53,7 @@ macro_rules! as_displayed {
         }
     )+};
 }
-pub(crate) use as_displayed;
+pub use as_displayed;
 
 as_displayed!(u32, bool, DType, ConflictLevel);
 
@@ -132,7 +136,7 @@ impl SettingValue for Vec<TensorSpec> {
 }
 
 /// The text of a documentation comment without its first space. Each of its lines begins with one.
-pub(crate) const fn doc(lines: &'static str) -> &'static str {
+pub const fn doc(lines: &'static str) -> &'static str {
     lines.split_at(1).1
 }
 
@@ -141,6 +145,7 @@ pub(crate) const fn doc(lines: &'static str) -> &'static str {
 /// A line holds documentation (meaning and unit, as `cutemplate list` shows them), field, key if it is another word
 /// than the field, type, and an example of a value. After `if` stands when the field means something and `Debug` shows
 /// it.
+#[macro_export]
 macro_rules! recipe {
     (
         $(#[$meta:meta])*
@@ -158,7 +163,7 @@ macro_rules! recipe {
         /// What can be set.
         pub const SETTINGS: &[$crate::settings::Setting] = &[
             $($crate::settings::Setting {
-                key: $crate::recipe::field::key!($field $(= $key)?),
+                key: $crate::recipe::field::__setting_key!($field $(= $key)?),
                 doc: $crate::recipe::field::doc(concat!($($doc),+)),
                 example: $example,
             },)+
@@ -171,13 +176,13 @@ macro_rules! recipe {
 
         impl $crate::recipe::field::Fields for $Recipe {
             fn read_fields(&mut self, reader: &mut $crate::recipe::reader::Reader<'_>) {
-                $(reader.read($crate::recipe::field::key!($field $(= $key)?), &mut self.$field);)+
+                $(reader.read($crate::recipe::field::__setting_key!($field $(= $key)?), &mut self.$field);)+
             }
 
             fn written(&self) -> $crate::settings::Settings {
                 let mut settings = $crate::settings::Settings::new();
                 $(settings.set(
-                    $crate::recipe::field::key!($field $(= $key)?),
+                    $crate::recipe::field::__setting_key!($field $(= $key)?),
                     $crate::recipe::field::SettingValue::text(&self.$field),
                 );)+
                 settings
@@ -197,10 +202,12 @@ macro_rules! recipe {
         }
     };
 }
-pub(crate) use recipe;
+pub use recipe;
 
 /// The key of a field: its name, unless it has another.
-macro_rules! key {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __setting_key {
     ($field:ident) => {
         stringify!($field)
     };
@@ -208,4 +215,5 @@ macro_rules! key {
         $key
     };
 }
-pub(crate) use key;
+#[doc(hidden)]
+pub use __setting_key;

@@ -3,11 +3,11 @@
 
 pub mod elementwise_add;
 pub mod elementwise_apply;
-pub(crate) mod field;
+pub mod field;
 pub mod gemm;
 pub mod product;
 mod raster;
-mod reader;
+pub mod reader;
 mod registry;
 pub mod sgemm;
 pub mod sum;
@@ -35,12 +35,12 @@ use crate::recipe::product::{Problem, Record};
 use crate::recipe::reader::Reader;
 use crate::settings::{Setting, Settings};
 
-/// A kernel recipe: a plain, printable struct that a plan can be made of.
+/// A kernel recipe: a plain, printable struct that a plan can be made of. Implemented for ours and for those of other crates.
 pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static {
     /// The name of the kernel family, as in [`FAMILIES`].
     const FAMILY: &'static str;
 
-    /// The name of this type in [`crate::recipe`].
+    /// The name of this type in [`crate::recipe`], or for a family of another crate its path: `my_kernels::Gated`.
     const RUST_TYPE: &'static str;
 
     /// One line on the function of its kernels.

@@ -17,7 +17,7 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Refuses keys that the family does not know, each with the nearest one that it does.
-    pub(crate) fn new(family: &'static str, known: &'static [Setting], settings: &'a Settings) -> Self {
+    pub fn new(family: &'static str, known: &'static [Setting], settings: &'a Settings) -> Self {
         let mut reader = Self { family, known, settings, found: Vec::new(), unread: Vec::new() };
         for (key, value) in settings.iter() {
             if known.iter().all(|s| s.key != key) {
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Overwrites `slot` with the setting's value, if it is set and can be read. What cannot be read is said once.
-    pub(crate) fn read<T: SettingValue>(&mut self, key: &'static str, slot: &mut T) {
+    pub fn read<T: SettingValue>(&mut self, key: &'static str, slot: &mut T) {
         let Some(value) = self.settings.get(key) else { return };
         match T::read(value) {
             Ok(read) => *slot = read,
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The mistakes, if any.
-    pub(crate) fn finish(self) -> Result<(), crate::diagnostic::PlanError> {
+    pub fn finish(self) -> Result<(), crate::diagnostic::PlanError> {
         Ok(Diagnostics::refuse(self.found)?)
     }
 }

@@ -53,7 +53,8 @@ impl PartialEq for Family {
 }
 
 impl Family {
-    const fn of<R: Recipe>() -> Self {
+    /// The family of a recipe type.
+    pub const fn of<R: Recipe>() -> Self {
         Self {
             name: R::FAMILY,
             summary: R::SUMMARY,

@@ -18,9 +18,9 @@ use crate::plan::{
     Draft, Entry, Fact, Field, Given, Int, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, Plan, ProblemShape,
     Reach, Reference, Rule,
 };
+pub use crate::recipe::TensorArgs as SumArgs;
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
-pub use crate::recipe::tensor_args::TensorArgs as SumArgs;
 use crate::recipe::{OfTensors, Recipe, TensorSpec};
 use crate::reference::RowSum;
 use crate::settings::{Setting, named};
@@ -143,16 +143,14 @@ fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> 
         problem: Some(problem(recipe.inputs.len())),
         ..Draft::of(recipe, name, targets)
     };
-    let draft = draft.of_tensors();
-    Ok(Plan {
-        facts: vec![
-            Fact::new("function", &recipe.function, "of one element of each input, in f32"),
-            Fact::new("row", format!("{} threads", decision.group()), "each of n threads adds every n-th element"),
-            Fact::new("grid", format!("ceil_div(M,{})", decision.rows()), "rows per block"),
-        ],
-        // SAFETY: a row's threads read its elements and write its sum; extents at which coordinates overflow are refused.
-        ..unsafe { draft.plan(decision) }
-    })
+    let facts = vec![
+        Fact::new("function", &recipe.function, "of one element of each input, in f32"),
+        Fact::new("row", format!("{} threads", decision.group()), "each of n threads adds every n-th element"),
+        Fact::new("grid", format!("ceil_div(M,{})", decision.rows()), "rows per block"),
+    ];
+    // SAFETY: a row's threads read its elements and write its sum; extents at which coordinates overflow are refused.
+    let plan = unsafe { draft.of_tensors().plan(decision) };
+    Ok(plan.with_facts(facts))
 }
 
 /// Inputs (M,N), sums (M).

@@ -8,7 +8,7 @@ use crate::view::{Access, AnyView, Args, Space, View, ViewMut};
 impl Draft {
     /// The same with the call of [`TensorArgs`].
     #[must_use]
-    pub(crate) fn of_tensors(self) -> Self {
+    pub fn of_tensors(self) -> Self {
         let call = |operand: &Operand| {
             let verb = if operand.access == Access::Write { "output" } else { "input" };
             format!(".{verb}({})", operand.name.to_lowercase())

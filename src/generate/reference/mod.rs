@@ -1,10 +1,12 @@
-//! References of families: products of matrices, functions at each coordinate, sums along rows.
+//! References of families: products of matrices, functions at each coordinate, sums along rows, and any function of coordinates.
 
 mod baseline;
+mod each;
 mod elementwise;
 mod product;
 mod rows;
 mod sums;
 pub(crate) mod tf32;
 
+pub use each::{At, Each};
 pub use rows::RowSum;

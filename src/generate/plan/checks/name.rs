@@ -13,7 +13,7 @@ fn is_reserved(name: &str) -> bool {
 }
 
 /// The kernel's name: an identifier of C, C++ and Rust.
-pub(crate) fn kernel_name(checks: &mut Checks, name: &str) {
+pub fn kernel_name(checks: &mut Checks, name: &str) {
     let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
     let legal = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if starts && legal && name.len() <= 64 && !name.contains("__") && !is_reserved(name) {

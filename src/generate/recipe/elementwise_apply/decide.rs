@@ -152,10 +152,10 @@ pub(in crate::generate::recipe) fn plan_as<R: Recipe>(
         problem: Some(problem),
         ..Draft::of(asked, name, targets)
     };
-    let draft = draft.of_tensors();
     let facts = super::facts::facts(&decision, registers);
     // SAFETY: each thread takes coordinates inside, each once; the rule refuses extents at which coordinates overflow.
-    Ok(Plan { shared, warnings, facts, ..unsafe { draft.plan(decision) } })
+    let plan = unsafe { draft.of_tensors().plan(decision) };
+    Ok(plan.with_facts(facts).with_shared(shared).with_warnings(warnings))
 }
 
 fn decide(recipe: &ElementwiseApply, output: &'static str, checks: &mut Checks) -> Option<Decision> {

@@ -92,7 +92,8 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
     };
     let (shared, facts) = (decision.shared.clone(), facts::facts(&decision));
     // SAFETY: the proofs of its tilings show that copies stay inside or are guarded; the rule refuses what overflows.
-    Ok(Plan { shared, warnings, facts, ..unsafe { draft.plan(decision) } })
+    let plan = unsafe { draft.plan(decision) };
+    Ok(plan.with_facts(facts).with_shared(shared).with_warnings(warnings))
 }
 
 fn entries(decision: &Decision, name: &str) -> Vec<Entry> {
