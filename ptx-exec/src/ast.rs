@@ -147,3 +147,13 @@ pub(super) enum Operand<'a> {
     /// A name plus an offset, outside of brackets.
     Offset(&'a str, i64),
 }
+
+impl<'a> Operand<'a> {
+    /// The operands of a vector, or the operand alone.
+    pub(super) fn elements(&self) -> &[Operand<'a>] {
+        match self {
+            Operand::Vector(all) => all,
+            one => core::slice::from_ref(one),
+        }
+    }
+}

@@ -332,18 +332,35 @@ impl FenceInfo {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AtomOp {
-    And,
-    Or,
-    Xor,
-    Cas,
-    Exch,
-    Add,
-    Inc,
-    Dec,
-    Min,
-    Max,
+/// An enum whose variants are words of PTX.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant:meta])* $word:literal => $case:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum $name { $($(#[$variant])* $case,)* }
+
+        impl $name {
+            pub(super) fn parse(word: &str) -> Option<$name> {
+                Some(match word { $($word => $name::$case,)* _ => return None })
+            }
+        }
+    };
+}
+
+words! {
+    /// What an atomic or a reduction does.
+    AtomOp {
+        "and" => And,
+        "or" => Or,
+        "xor" => Xor,
+        "cas" => Cas,
+        "exch" => Exch,
+        "add" => Add,
+        "inc" => Inc,
+        "dec" => Dec,
+        "min" => Min,
+        "max" => Max,
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -364,20 +381,22 @@ pub(super) struct CopyInfo {
     pub(super) ignore_src: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ShflMode {
-    Up,
-    Down,
-    Bfly,
-    Idx,
+words! {
+    ShflMode {
+        "up" => Up,
+        "down" => Down,
+        "bfly" => Bfly,
+        "idx" => Idx,
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum VoteMode {
-    All,
-    Any,
-    Uni,
-    Ballot,
+words! {
+    VoteMode {
+        "all" => All,
+        "any" => Any,
+        "uni" => Uni,
+        "ballot" => Ballot,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -506,7 +525,7 @@ pub(super) struct ParamInfo {
 }
 
 /// An entry as the lowering makes it; [`Code`] is one that was proved.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
     pub(super) name: String,
     pub(super) insts: Vec<Inst>,

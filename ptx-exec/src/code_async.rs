@@ -1,6 +1,6 @@
 //! The compact form of instructions for the asynchronous proxy and for clusters.
 
-use super::code::{Class, Draft, Inst, Op, Order, Scope};
+use super::code::{AtomOp, Order, Scope};
 use super::map_image::Field;
 use super::types::{Space, Ty};
 
@@ -72,19 +72,6 @@ pub(super) enum BulkWay {
     Prefetch,
 }
 
-/// The operation of a reduction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BulkRed {
-    Add,
-    Min,
-    Max,
-    Inc,
-    Dec,
-    And,
-    Or,
-    Xor,
-}
-
 /// A bulk copy. `a` is the address in shared memory, `b` the global address or the tensor map, `c` the `mbarrier`. The list holds the
 /// coordinates of a tensor copy or the bytes of a plain one, and then the mask of a multicast.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +79,7 @@ pub(super) struct BulkInfo {
     pub(super) way: BulkWay,
     /// Modes of a tensor copy; 0 for plain bytes.
     pub(super) modes: u32,
-    pub(super) red: Option<(BulkRed, Ty)>,
+    pub(super) red: Option<(AtomOp, Ty)>,
     pub(super) multicast: bool,
     /// Whether a bulk group completes it; otherwise an `mbarrier` does.
     pub(super) grouped: bool,
@@ -108,7 +95,7 @@ pub(super) struct StoreInfo {
     /// Bytes of an element.
     pub(super) bytes: u32,
     /// What `red.async` does with what is there.
-    pub(super) red: Option<(BulkRed, Ty)>,
+    pub(super) red: Option<(AtomOp, Ty)>,
     /// As [`BulkInfo`] has them.
     pub(super) near64: [bool; 2],
     pub(super) near_offset: [i64; 2],
@@ -161,40 +148,4 @@ pub(super) struct WgmmaInfo {
     /// Registers of D, then of A; A has none where it is in shared memory.
     pub(super) d_registers: u32,
     pub(super) a_registers: u32,
-}
-
-/// Classes of d, e, a, b, c of the instructions of this file.
-pub(super) fn classes(code: &Draft, inst: &Inst) -> [Class; 5] {
-    use Class::{Pred, W32, W64};
-    let wide = |yes: bool| if yes { W64 } else { W32 };
-    match inst.op {
-        Op::Mbarrier => {
-            let info = &code.asyncs.mbarriers[inst.x as usize];
-            let address = wide(info.address64);
-            match info.op {
-                MbarrierOp::Test { parity, .. } => [Pred, W32, address, wide(!parity), W32],
-                MbarrierOp::Pending => [W32, W32, W64, W32, W32],
-                _ => [W64, W32, address, W32, W32],
-            }
-        }
-        Op::Wgmma => [W32, W32, W64, W64, Pred],
-        Op::Bulk => {
-            let [a, c] = code.asyncs.bulks[inst.x as usize].near64;
-            [W32, W32, wide(a), W64, wide(c)]
-        }
-        Op::StAsync => {
-            let [a, c] = code.asyncs.stores[inst.x as usize].near64;
-            [W32, W32, wide(a), W32, wide(c)]
-        }
-        Op::Map => {
-            let info = code.asyncs.maps[inst.x as usize];
-            [W32, W32, wide(info.address64), wide(info.b64), W32]
-        }
-        Op::Mapa => {
-            let c = wide(inst.x & 1 != 0);
-            let d = if inst.x & 2 != 0 { W32 } else { c };
-            [d, W32, c, W32, W32]
-        }
-        _ => [W32; 5],
-    }
 }

@@ -2,22 +2,12 @@
 
 use super::Module;
 use super::allow::Allow;
-use super::code::{Base, Code, Inst, Op};
 use super::device_memory::DeviceMemory;
-use super::entry_profile::profile;
 use super::error::Error;
-use super::machine::sums::{AMPERE, HOPPER};
-use super::machine::{
-    BEFORE, Checks, Grid, MULTIPROCESSORS, SHARED_STRIDE, SHARED_WINDOW, SharedPlace, causes::Lines, race::Races,
-    report::site, run_blocks, shadow::sides,
-};
 use super::maps::{LaunchMap, MapPlace};
 use super::memory::Memory;
-use super::parse::clip;
-use super::place::{Placed, Shared};
 use crate::tensor::Tensor;
 use crate::tensor_map::TensorMap;
-use crate::{Path, Report};
 
 /// Optional checks. Every launch finds accesses outside all memory, misaligned accesses, deadlocks and traps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -91,7 +81,7 @@ impl Data<'_> {
     }
 
     /// Takes over what the launch left.
-    fn copy_back(&mut self, memory: &Memory, allocation: usize) {
+    pub(super) fn copy_back(&mut self, memory: &Memory, allocation: usize) {
         match self {
             Data::Write(bytes) => memory.copy_out(allocation, bytes),
             Data::Keep(kept) => {
@@ -160,107 +150,56 @@ pub struct Launch<'a> {
     pub(super) failed: Option<Error>,
 }
 
-impl<'a> Launch<'a> {
+/// Methods that set one field.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($value:ident: $ty:ty) $field:ident = $set:expr;)*) => {
+        impl Launch<'_> {
+            $($(#[$doc])*
+            #[must_use]
+            pub fn $name(mut self, $value: $ty) -> Self {
+                self.$field = $set;
+                self
+            })*
+        }
+    };
+}
+
+setters! {
     /// Blocks of the grid in x, y, z; missing ones are 1.
-    #[must_use]
-    pub fn grid(mut self, blocks: &[u32]) -> Self {
-        self.grid = triple(blocks);
-        self
-    }
-
+    grid(blocks: &[u32]) grid = triple(blocks);
     /// Threads of a block in x, y, z; missing ones are 1.
-    #[must_use]
-    pub fn block(mut self, threads: &[u32]) -> Self {
-        self.block = triple(threads);
-        self
-    }
-
+    block(threads: &[u32]) block = triple(threads);
     /// Blocks of a cluster, if the entry does not declare them.
-    #[must_use]
-    pub fn cluster(mut self, blocks: &[u32]) -> Self {
-        self.cluster = Some(triple(blocks));
-        self
-    }
-
+    cluster(blocks: &[u32]) cluster = Some(triple(blocks));
     /// Enables programmatic dependent launch (PDL): the grid may begin while the grid before it in the stream ends. The race check then
     /// requires `griddepcontrol.wait` before a warp accesses memory. A warp that meets such a warp at a barrier needs none.
-    #[must_use]
-    pub fn programmatic(mut self, programmatic: bool) -> Self {
-        self.programmatic = programmatic;
-        self
-    }
-
+    programmatic(programmatic: bool) programmatic = programmatic;
     /// Makes the launch cooperative, as `cudaLaunchCooperativeKernel`: all blocks are resident, and `grid.sync()` works.
-    #[must_use]
-    pub fn cooperative(mut self, cooperative: bool) -> Self {
-        self.cooperative = cooperative;
-        self
-    }
-
+    cooperative(cooperative: bool) cooperative = cooperative;
     /// Dynamic shared memory of a block, in bytes.
-    #[must_use]
-    pub fn dynamic_smem(mut self, bytes: u32) -> Self {
-        self.dynamic_smem = bytes;
-        self
-    }
-
+    dynamic_smem(bytes: u32) dynamic_smem = bytes;
     /// Sets the optional checks.
-    #[must_use]
-    pub fn modes(mut self, modes: Modes) -> Self {
-        self.modes = modes;
-        self
-    }
-
+    modes(modes: Modes) modes = modes;
     /// Sets where memory is placed.
-    #[must_use]
-    pub fn placement(mut self, placement: Placement) -> Self {
-        self.placement = placement;
-        self
-    }
-
+    placement(placement: Placement) placement = placement;
     /// Sets how `mma` adds floating-point products.
-    #[must_use]
-    pub fn tensor_cores(mut self, tensor_cores: TensorCores) -> Self {
-        self.tensor_cores = tensor_cores;
-        self
-    }
-
+    tensor_cores(tensor_cores: TensorCores) tensor_cores = tensor_cores;
     /// Sets the seed, which decides the order of warps and blocks. The same seed gives the same result.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
+    seed(seed: u64) seed = seed;
     /// Limit of warp instructions [10^9, [`STEP_BUDGET`]].
-    #[must_use]
-    pub fn step_budget(mut self, instructions: u64) -> Self {
-        self.budget = instructions;
-        self
-    }
-
+    step_budget(instructions: u64) budget = instructions;
     /// Host threads that run blocks [all cores]. If blocks may see each other's writes, through atomics or fences, one thread runs them
     /// in turns.
-    #[must_use]
-    pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = Some(workers);
-        self
-    }
-
+    workers(workers: usize) workers = Some(workers);
     /// Whether the report has the happens-before paths between conflicting accesses; requires mode `races`.
-    #[must_use]
-    pub fn paths(mut self, yes: bool) -> Self {
-        self.paths = yes;
-        self
-    }
-
+    paths(yes: bool) paths = yes;
     /// Whether the report has a profile.
-    #[must_use]
-    pub fn profile(mut self, yes: bool) -> Self {
-        self.profile = yes;
-        self
-    }
+    profile(yes: bool) profile = yes;
+    /// All parameters at once, as the entry reads them.
+    params(bytes: &[u8]) params = bytes.to_vec();
+}
 
+impl<'a> Launch<'a> {
     /// The next parameter: bytes as the entry reads them.
     #[must_use]
     pub fn arg_bytes(mut self, bytes: &[u8]) -> Self {
@@ -354,13 +293,6 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// All parameters at once, as the entry reads them.
-    #[must_use]
-    pub fn params(mut self, bytes: &[u8]) -> Self {
-        self.params = bytes.to_vec();
-        self
-    }
-
     /// Where the next parameter lies.
     fn param(&mut self, bytes: usize) -> Result<usize, Error> {
         let code = self.module.code(&self.entry)?;
@@ -377,191 +309,6 @@ impl<'a> Launch<'a> {
                 .required(format!("{} B for {}", p.bytes, p.name)));
         }
         Ok(p.offset as usize)
-    }
-
-    /// Runs it.
-    ///
-    /// # Errors
-    /// The launch is invalid on every GPU, or the entry is unsupported. Faults of the kernel are in the report.
-    pub fn run(mut self) -> Result<Report, Error> {
-        if let Some(e) = self.failed.take() {
-            return Err(e);
-        }
-        let code = self.module.code(&self.entry)?;
-        if self.next != 0 && self.next != code.params.len() {
-            return Err(Error::launch("the launch has fewer arguments than the entry has parameters")
-                .found(format!("{} arguments", self.next))
-                .required(format!("{} for {}", code.params.len(), code.name)));
-        }
-        self.check(code)?;
-        let mut placed = self.place(code)?;
-        self.fill(code, &mut placed)?;
-        let Placed { memory, buffers, globals, param, workspace } = placed;
-        let Shared { places: shared, offsets, reserved, bytes: one_block } = self.shared(code)?;
-        let cluster = self.cluster_of(code)?;
-        let ranks = cluster.iter().product::<u32>();
-        // Matrix descriptors have 18 address bits, so the blocks of a cluster differ in the bits above.
-        let shared_stride = if ranks == 1 { one_block } else { one_block.next_multiple_of(SHARED_STRIDE) };
-        let shared = (0..ranks).flat_map(|rank| {
-            shared.iter().map(move |v| SharedPlace {
-                start: v.start + u64::from(rank) * shared_stride,
-                rank,
-                ..v.clone()
-            })
-        });
-        let shared: Vec<SharedPlace> = shared.collect();
-        let variables = globals;
-        let globals: Vec<u64> = variables.iter().map(|i| memory.allocations[*i].start).collect();
-        let param = memory.allocations[param].start;
-        let constants = code.constants.iter().map(|c| {
-            let base = match c.base {
-                Base::Zero => 0,
-                Base::Global(i) => globals[i as usize],
-                Base::Shared(i) => offsets[i as usize],
-                Base::SharedGeneric(i) => offsets[i as usize] + SHARED_WINDOW,
-                Base::Param => param,
-            };
-            let shared = matches!(c.base, Base::Shared(_) | Base::SharedGeneric(_));
-            (c.row, c.wide, base.wrapping_add(c.value), shared)
-        });
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let grid = Grid {
-            code,
-            memory: &memory,
-            constants: constants.collect(),
-            params: self.params.clone(),
-            grid: self.grid,
-            block: self.block,
-            cluster,
-            dynamic_smem: self.dynamic_smem,
-            shared,
-            shared_bytes: shared_stride * u64::from(ranks),
-            shared_stride,
-            reserved,
-            workspace: workspace.map_or(0, |i| memory.allocations[i].start),
-            checks: Checks {
-                bounds: self.modes.bounds,
-                init: self.modes.init,
-                races: self.modes.races,
-                paths: self.paths && self.modes.races,
-                profile: self.profile,
-                early: self.programmatic && self.modes.races,
-            },
-            sides: if self.modes.init { sides(code) } else { Vec::new() },
-            allow: &self.allow,
-            seed: self.seed,
-            budget: self.budget,
-            workers: self.workers.unwrap_or(cores).max(1),
-            adder: match self.tensor_cores {
-                TensorCores::Fast => None,
-                TensorCores::Hopper => Some(HOPPER),
-                TensorCores::Ampere => Some(AMPERE),
-            },
-            races: self.modes.races.then(|| std::sync::Mutex::new(Races::default())),
-            lines: Lines::default(),
-            actors: std::sync::atomic::AtomicU32::new(BEFORE + 1),
-        };
-        let done = run_blocks(&grid);
-        let blocks = grid.clusters() * u64::from(grid.ranks());
-        drop(grid);
-        for (buffer, allocation) in self.buffers.iter_mut().zip(&buffers) {
-            buffer.data.copy_back(&memory, *allocation);
-        }
-        for (name, data) in &mut self.variables {
-            data.copy_back(&memory, variables[variable(code, name)?]);
-        }
-        let paths = done.paths.by_pair().into_iter().map(|((first, then), by)| Path {
-            first: site(code, first),
-            then: site(code, then),
-            by: by.into_iter().map(|pc| site(code, pc)).collect(),
-        });
-        Ok(Report {
-            findings: done.findings,
-            allowed: done.allowed,
-            dropped: done.dropped,
-            printed: done.printed,
-            finished_blocks: done.finished,
-            blocks,
-            instructions: done.instructions,
-            lane_instructions: done.lane_instructions,
-            paths: paths.collect(),
-            profile: self.profile.then(|| profile(code, &done.profile, done.stages)),
-        })
-    }
-
-    fn check(&self, code: &Code) -> Result<(), Error> {
-        let threads = self.block.iter().try_fold(1_u32, |n, b| n.checked_mul(*b)).filter(|n| (1..=1024).contains(n));
-        let limits = [0x7fff_ffff_u32, 65535, 65535];
-        let blocks = self.grid.iter().zip(limits).all(|(n, most)| (1..=most).contains(n))
-            && self.grid.iter().try_fold(1_u64, |n, b| n.checked_mul(u64::from(*b))).is_some_and(|n| n <= 1 << 31);
-        let deep = self.block[2] <= 64;
-        if threads.is_none() || !blocks || !deep {
-            return Err(Error::launch("the grid or the block cannot be run")
-                .found(format!("grid {:?}, block {:?}", self.grid, self.block))
-                .required("1 to 1024 threads in a block, at most 64 of them in z; 1 to 2^31-1, 65535, 65535 blocks, at most 2^31 in all"));
-        }
-        if let Some(want) = code.reqntid.filter(|want| *want != self.block) {
-            return Err(Error::launch("the entry is compiled for another block")
-                .found(format!("block {:?}", self.block))
-                .required(format!("block {want:?}, by .reqntid")));
-        }
-        if self.cooperative {
-            self.check_resident(code, threads.unwrap_or(1024))?;
-        }
-        let most = code.maxntid.map_or(1024, |n| n.iter().fold(1, |all: u32, n| all.saturating_mul(*n)));
-        if threads.is_some_and(|n| n > most) {
-            return Err(Error::launch("the block has more threads than the entry is compiled for")
-                .found(format!("block {:?}", self.block))
-                .required(format!("at most {most} threads, by .maxntid")));
-        }
-        if self.tensor_cores == TensorCores::Ampere {
-            let is_small = |i: &Inst| i.op == Op::Mma && code.mmas[i.x as usize].a.bits() == 8;
-            if let Some(at) = code.insts.iter().position(is_small) {
-                return Err(Error::unsupported(code.places[at].0, "Ampere's tensor cores have no 8-bit floats")
-                    .found(code.names[code.opcodes[at] as usize].clone()));
-            }
-        }
-        if self.params.len() as u64 != code.param_bytes {
-            return Err(Error::launch("the parameters do not fit the entry")
-                .found(format!("{} B", self.params.len()))
-                .required(format!("{} B", code.param_bytes)));
-        }
-        Ok(())
-    }
-}
-
-impl Launch<'_> {
-    /// All blocks of a cooperative launch must be resident on an H200. A multiprocessor has 32 blocks, 2048 threads and 228 KB of shared
-    /// memory, of which each block takes 1 KB more (CUDA C++ Programming Guide, "Compute Capabilities"). Registers are not counted.
-    fn check_resident(&self, code: &Code, threads: u32) -> Result<(), Error> {
-        let smem = code.shared.iter().filter_map(|v| v.bytes).fold(u64::from(self.dynamic_smem), u64::saturating_add);
-        let each =
-            (2048 / u64::from(threads.next_multiple_of(32))).min((228 << 10) / smem.saturating_add(1024)).min(32);
-        let most = each * u64::from(MULTIPROCESSORS);
-        let blocks: u64 = self.grid.iter().map(|n| u64::from(*n)).product();
-        if blocks <= most {
-            return Ok(());
-        }
-        Err(Error::launch("a cooperative launch has more blocks than are resident at once")
-            .found(format!("{blocks} blocks"))
-            .required(format!("at most {most}: {each} on each of {MULTIPROCESSORS} multiprocessors")))
-    }
-}
-
-/// The number of a variable of the module.
-pub(super) fn variable(code: &Code, name: &str) -> Result<usize, Error> {
-    let mut found = code.globals.iter().enumerate().filter(|(_, v)| v.name == name).map(|(i, _)| i);
-    match (found.next(), found.next()) {
-        (Some(i), None) => Ok(i),
-        (Some(_), Some(_)) => Err(Error::launch("several variables of the text have one name").found(clip(name))),
-        (None, _) => {
-            Err(Error::launch("the text has no such variable").found(clip(name)).required(match &code.globals[..] {
-                [] => "a text with variables in global or constant memory".to_owned(),
-                all => {
-                    format!("one of {}", all.iter().map(|v| v.name.as_str()).take(20).collect::<Vec<_>>().join(", "))
-                }
-            }))
-        }
     }
 }
 

@@ -51,6 +51,7 @@ mod error;
 mod file;
 mod finding;
 mod launch;
+mod launch_run;
 mod lex;
 mod lower;
 mod machine;

@@ -1,9 +1,9 @@
 //! Arithmetic and logic: the vector loop where there is one, else a lane function.
 
-use super::{Lower, Result};
+use super::{Lower, Result, push};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Class, Inst, LaneInfo, NONE, Op};
-use crate::num::{self, LaneFn, OWN, approx, float, half2, int};
+use crate::num::{self, LaneFn, OWN, approx, by_float, float, int};
 use crate::types::Ty;
 use crate::vector_loop::VectorLoop;
 
@@ -61,36 +61,6 @@ pub(super) fn class(ty: Ty) -> Class {
     }
 }
 
-/// The functions of an integer type.
-macro_rules! by_integer {
-    ($ty:expr, $f:ident) => {
-        match $ty {
-            Ty::S16 => Some(int::s16::$f as LaneFn),
-            Ty::U16 | Ty::B16 => Some(int::u16::$f as LaneFn),
-            Ty::S32 => Some(int::s32::$f as LaneFn),
-            Ty::U32 | Ty::B32 => Some(int::u32::$f as LaneFn),
-            Ty::S64 => Some(int::s64::$f as LaneFn),
-            Ty::U64 | Ty::B64 => Some(int::u64::$f as LaneFn),
-            _ => None,
-        }
-    };
-}
-pub(super) use by_integer;
-
-macro_rules! by_float {
-    ($ty:expr, $f:ident) => {
-        match $ty {
-            Ty::F32 => Some(float::f32::$f as LaneFn),
-            Ty::F16 => Some(float::f16::$f as LaneFn),
-            Ty::Bf16 => Some(float::bf16::$f as LaneFn),
-            Ty::F64 => Some(float::f64::$f as LaneFn),
-            Ty::F16x2 => Some(half2::f16x2::$f as LaneFn),
-            Ty::Bf16x2 => Some(half2::bf16x2::$f as LaneFn),
-            _ => None,
-        }
-    };
-}
-
 impl<'a> Lower<'a, '_> {
     /// A lane function with its operands: of these types, into this type.
     pub(super) fn lane(&mut self, f: LaneFn, ctl: u32, d: u32, operands: &[u32]) -> Result<()> {
@@ -133,16 +103,13 @@ impl<'a> Lower<'a, '_> {
                 _ => 0,
             },
         };
-        self.code.lanes.push(info);
-        let x = self.code.lanes.len() as u32 - 1;
-        self.emit(Inst { d, a: at(0), b: at(1), c: at(2), x, ..Inst::new(Op::Lane) })?;
-        Ok(())
+        let x = push(&mut self.code.lanes, info);
+        self.emit(Inst { d, a: at(0), b: at(1), c: at(2), x, ..Inst::new(Op::Lane) })
     }
 
     pub(super) fn fast(&mut self, op: Op, d: u32, operands: &[u32]) -> Result<()> {
         let at = |n: usize| operands.get(n).copied().unwrap_or(NONE);
-        self.emit(Inst { d, a: at(0), b: at(1), c: at(2), ..Inst::new(op) })?;
-        Ok(())
+        self.emit(Inst { d, a: at(0), b: at(1), c: at(2), ..Inst::new(op) })
     }
 
     /// All operands of one type.
@@ -217,17 +184,14 @@ impl<'a> Lower<'a, '_> {
             "xor" => Op::PXor,
             _ => Op::PNot,
         };
-        self.emit(Inst { d, a, b, ..Inst::new(op) })?;
-        Ok(())
+        self.emit(Inst { d, a, b, ..Inst::new(op) })
     }
 
     /// A predicate or 0 or 1, as a predicate register.
     pub(super) fn pred_value(&mut self, operand: &Operand<'_>) -> Result<u32> {
         if let Operand::Int(v) = operand {
             let register = self.register(Class::Pred, 1)?;
-            let guard = core::mem::replace(&mut self.guard, NONE);
-            self.emit(Inst { d: register, x: u32::from(*v != 0), ..Inst::new(Op::PImm) })?;
-            self.guard = guard;
+            self.emit_always(Inst { d: register, x: u32::from(*v != 0), ..Inst::new(Op::PImm) })?;
             return Ok(register);
         }
         let (p, negated) = self.predicate_operand(operand)?;
@@ -235,9 +199,7 @@ impl<'a> Lower<'a, '_> {
             return Ok(p);
         }
         let register = self.register(Class::Pred, 1)?;
-        let guard = core::mem::replace(&mut self.guard, NONE);
-        self.emit(Inst { d: register, a: p, ..Inst::new(Op::PNot) })?;
-        self.guard = guard;
+        self.emit_always(Inst { d: register, a: p, ..Inst::new(Op::PNot) })?;
         Ok(register)
     }
 

@@ -1,11 +1,11 @@
 //! Comparisons: `setp` gives predicates, `set` gives numbers. PTX ISA, "Comparison and Selection Instructions".
 
-use super::alu::{by_integer, class, mods};
+use super::alu::{class, mods};
 use super::operands::{IS_CLUSTER, SPECIAL, is_sink};
-use super::{Lower, Result};
+use super::{Lower, Result, push};
 use crate::ast::{Instruction, Operand};
-use crate::code::{Base, Class, Combine, Inst, NONE, Op, SetpInfo};
-use crate::num::{FTZ, LaneFn, OWN, float, half2, int};
+use crate::code::{Class, Combine, Inst, NONE, Op, SetpInfo};
+use crate::num::{FTZ, LaneFn, OWN, by_integer, float, half2, int};
 use crate::types::Ty;
 
 const COMPARISONS: [&str; 14] =
@@ -72,9 +72,9 @@ impl<'a> Lower<'a, '_> {
         let to = mods(i).types.first().copied().filter(|_| types == 2).ok_or_else(|| self.unsupported(i))?;
         let one = holds(to, of.ty).ok_or_else(|| self.unsupported(i))?;
         let d = self.destination_of(&i.operands[0], to)?;
-        let zero = self.constant(0, Base::Zero, false)?;
-        let high = self.constant(one << 16, Base::Zero, false)?;
-        let one = self.constant(one, Base::Zero, false)?;
+        let zero = self.number(0)?;
+        let high = self.number(one << 16)?;
+        let one = self.number(one)?;
         if !packed(of.ty) {
             let p = self.register(Class::Pred, 1)?;
             self.emit_comparison(i, &of, [p, NONE])?;
@@ -162,7 +162,7 @@ impl<'a> Lower<'a, '_> {
     /// Whether the launch has clusters, as a predicate.
     pub(super) fn has_clusters(&mut self) -> Result<u32> {
         let number = SPECIAL.iter().position(|name| *name == IS_CLUSTER).unwrap_or_default();
-        let (value, zero) = (self.special(number as u32)?, self.constant(0, Base::Zero, false)?);
+        let (value, zero) = (self.special(number as u32)?, self.number(0)?);
         let is_not =
             Comparison { ty: Ty::U32, cmp: 1, ctl: 0, combine: None, from: [value, zero, NONE], negate_c: false };
         let register = self.register(Class::Pred, 1)?;
@@ -173,8 +173,7 @@ impl<'a> Lower<'a, '_> {
     fn compared(&mut self, of: &Comparison, op: Op, f: LaneFn, [d, e]: [u32; 2]) -> Result<()> {
         let Comparison { ty, cmp, ctl, combine, from: [a, b, c], negate_c } = *of;
         let wide = class(ty) == Class::W64;
-        self.code.setps.push(SetpInfo { f, ctl: ctl | cmp << OWN, wide, cmp, combine, negate_c });
-        let x = self.code.setps.len() as u32 - 1;
-        self.emit(Inst { d, e, a, b, c, x, ..Inst::new(op) }).map(drop)
+        let x = push(&mut self.code.setps, SetpInfo { f, ctl: ctl | cmp << OWN, wide, cmp, combine, negate_c });
+        self.emit(Inst { d, e, a, b, c, x, ..Inst::new(op) })
     }
 }

@@ -4,7 +4,7 @@ use super::alu::class;
 use super::operands::{Meaning, is_sink};
 use super::{Binding, Fixup, Lower, MAX_CALLS, MAX_DEPTH, Result, VariablePlace};
 use crate::ast::{Instruction, Operand, Variable};
-use crate::code::{Base, Inst, MemInfo, NONE, Op, Order, Scope};
+use crate::code::{Inst, MemInfo, NONE, Op, Order, Scope};
 use crate::error::{Error, ErrorKind};
 use crate::parse::clip;
 use crate::types::{Space, Ty};
@@ -34,7 +34,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     pub(super) fn branch(&mut self, label: &str) -> Result<()> {
-        let at = self.emit(Inst::new(Op::Bra))?;
+        let at = self.emit_at(Inst::new(Op::Bra))?;
         self.fix(at, None, label);
         Ok(())
     }
@@ -57,7 +57,7 @@ impl<'a> Lower<'a, '_> {
         let targets = targets.clone();
         let table = self.code.tables.len();
         self.code.tables.push(vec![0; targets.len()]);
-        let at = self.emit(Inst { a: index, x: table as u32, ..Inst::new(Op::Brx) })?;
+        let at = self.emit_at(Inst { a: index, x: table as u32, ..Inst::new(Op::Brx) })?;
         for (n, target) in targets.iter().enumerate() {
             self.fix(at, Some((table, n)), target);
         }
@@ -179,7 +179,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn local_access(&mut self, op: Op, at: u64, ty: Ty, register: u32) -> Result<()> {
-        let address = self.constant(at, Base::Zero, true)?;
+        let address = self.number64(at)?;
         let mem = MemInfo {
             space: Space::Local,
             bytes: ty.bytes() as u32,
@@ -197,8 +197,7 @@ impl<'a> Lower<'a, '_> {
         let list = self.list(&[register]);
         let defs = u8::from(op == Op::Ld);
         let x = self.code.mems.len() as u32 - 1;
-        self.emit(Inst { a: address, list, len: 1, defs, x, ..Inst::new(op) })?;
-        Ok(())
+        self.emit(Inst { a: address, list, len: 1, defs, x, ..Inst::new(op) })
     }
 
     /// Inlines a function at its call.
@@ -294,7 +293,7 @@ impl<'a> Lower<'a, '_> {
         self.emit(Inst { list, len: registers.len() as u8, ..Inst::new(op) })?;
         // The result of `vprintf` is not modelled: it is 0.
         for operand in results {
-            let zero = self.constant(0, Base::Zero, false)?;
+            let zero = self.number(0)?;
             if let Some(at) = self.passed(operand, name, Ty::U32.bytes())? {
                 self.local_access(Op::St, at, Ty::U32, zero)?;
             } else if !is_sink(operand) {

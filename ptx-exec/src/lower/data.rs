@@ -42,8 +42,7 @@ impl<'a> Lower<'a, '_> {
                     Operand::Name(IS_CLUSTER, None) => self.has_clusters()?,
                     _ => self.pred_value(from)?,
                 };
-                self.emit(Inst { d, a, ..Inst::new(Op::PMov) })?;
-                Ok(())
+                self.emit(Inst { d, a, ..Inst::new(Op::PMov) })
             }
             (_, Operand::Name(IS_CLUSTER, None)) => Err(self.malformed(i, "a predicate: the special register is one")),
             (to, from) => {
@@ -122,7 +121,7 @@ impl<'a> Lower<'a, '_> {
         // A part may be the register itself: it is read before any is written.
         let mut shifts = Vec::new();
         for (n, d) in results.into_iter().enumerate().filter(|(n, _)| !is_sink(&parts[*n])) {
-            let shift = self.constant(u64::from(bits) * n as u64, Base::Zero, false)?;
+            let shift = self.number(u64::from(bits) * n as u64)?;
             let shifted = self.register(class(ty), ty.bits())?;
             self.fast(if ty.bits() == 64 { Op::ShrU64 } else { Op::ShrU32 }, shifted, &[from, shift])?;
             shifts.push((d, shifted, bits));

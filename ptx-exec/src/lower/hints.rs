@@ -1,8 +1,8 @@
 //! Cache hints: policies, prefetches, priorities. Only `discard` changes a result.
 
-use super::{Lower, Result};
+use super::{Lower, Result, push};
 use crate::ast::{Instruction, Operand};
-use crate::code::{Base, Class, Inst, MemInfo, Op};
+use crate::code::{Class, Inst, MemInfo, Op};
 use crate::types::{Space, Ty};
 
 /// Eviction priorities of an access: primary and secondary.
@@ -31,16 +31,16 @@ impl<'a> Lower<'a, '_> {
         }
         let d = self.destination(self.operand(i, 0)?, Class::W64)?;
         let policy = match (kind, &i.operands[1..]) {
-            ("fractional", []) => self.constant(0, Base::Zero, true)?,
+            ("fractional", []) => self.number64(0)?,
             ("fractional", [fraction]) => {
                 self.source(fraction, Ty::F32)?;
-                self.constant(0, Base::Zero, true)?
+                self.number64(0)?
             }
             ("range", [address, primary, total]) => {
                 self.address(address)?;
                 self.source(primary, Ty::U32)?;
                 self.source(total, Ty::U32)?;
-                self.constant(0, Base::Zero, true)?
+                self.number64(0)?
             }
             ("cvt", [property]) => self.source(property, Ty::B64)?,
             ("fractional" | "range" | "cvt", _) => {
@@ -81,11 +81,11 @@ impl<'a> Lower<'a, '_> {
         // Its operand is still a name that has to be declared.
         let (a, offset, _) = self.address(self.operand(i, 0)?)?;
         if i.name != "discard" {
-            return self.emit(Inst::new(Op::Nop)).map(drop);
+            return self.emit(Inst::new(Op::Nop));
         }
         let space = if i.modifiers.len() == 2 { Space::Global } else { Space::Generic };
-        self.code.mems.push(MemInfo::weak(space, LINE, self.class_of(a) == Class::W64, offset));
-        let x = self.code.mems.len() as u32 - 1;
-        self.emit(Inst { a, x, ..Inst::new(Op::Discard) }).map(drop)
+        let mem = MemInfo::weak(space, LINE, self.class_of(a) == Class::W64, offset);
+        let x = push(&mut self.code.mems, mem);
+        self.emit(Inst { a, x, ..Inst::new(Op::Discard) })
     }
 }

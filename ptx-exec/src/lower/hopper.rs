@@ -1,10 +1,10 @@
 //! Barriers in shared memory, bulk and tensor copies, proxies, clusters.
 
 use super::operands::is_sink;
-use super::{Lower, Result};
+use super::{Lower, Result, push};
 use crate::ast::{Instruction, Operand};
-use crate::code::{Class, Inst, NONE, Op, Order, PROXY_CLUSTER, PROXY_CTA, PROXY_GLOBAL, Scope};
-use crate::code_async::{BulkInfo, BulkRed, BulkWay, MbarrierInfo, MbarrierOp, StoreInfo};
+use crate::code::{AtomOp, Class, Inst, NONE, Op, Order, PROXY_CLUSTER, PROXY_CTA, PROXY_GLOBAL, Scope};
+use crate::code_async::{BulkInfo, BulkWay, MbarrierInfo, MbarrierOp, StoreInfo};
 use crate::types::Ty;
 
 /// Whether an instruction is one of this file's, or `wgmma`.
@@ -26,40 +26,28 @@ fn tracks(i: &Instruction<'_>) -> bool {
 }
 
 /// Whether a bulk copy reduces with an operation and a type: PTX ISA, "cp.reduce.async.bulk", to global memory or to a peer.
-fn reduces(op: BulkRed, ty: Ty, to_peer: bool) -> bool {
-    use BulkRed::{Add, And, Dec, Inc, Max, Min, Or, Xor};
+fn reduces(op: AtomOp, ty: Ty, to_peer: bool) -> bool {
+    use AtomOp::{Add, And, Cas, Dec, Exch, Inc, Max, Min, Or, Xor};
     let to_global = match op {
         Add => matches!(ty, Ty::U32 | Ty::S32 | Ty::U64 | Ty::F16 | Ty::Bf16 | Ty::F32 | Ty::F64),
         Min | Max => matches!(ty, Ty::U32 | Ty::S32 | Ty::U64 | Ty::S64 | Ty::F16 | Ty::Bf16),
         Inc | Dec => ty == Ty::U32,
         And | Or | Xor => matches!(ty, Ty::B32 | Ty::B64),
+        Cas | Exch => false,
     };
     let to_cluster = match op {
         Add => matches!(ty, Ty::U32 | Ty::S32 | Ty::U64),
         Min | Max => matches!(ty, Ty::U32 | Ty::S32),
         Inc | Dec => ty == Ty::U32,
         And | Or | Xor => ty == Ty::B32,
+        Cas | Exch => false,
     };
     if to_peer { to_cluster } else { to_global }
 }
 
 /// Whether `red.async` reduces with an operation and a type, as ptxas has it.
-fn reduces_async(op: BulkRed, ty: Ty) -> bool {
-    reduces(op, ty, true) || op == BulkRed::Add && ty == Ty::S64
-}
-
-fn bulk_red(word: &str) -> Option<BulkRed> {
-    Some(match word {
-        "add" => BulkRed::Add,
-        "min" => BulkRed::Min,
-        "max" => BulkRed::Max,
-        "inc" => BulkRed::Inc,
-        "dec" => BulkRed::Dec,
-        "and" => BulkRed::And,
-        "or" => BulkRed::Or,
-        "xor" => BulkRed::Xor,
-        _ => return None,
-    })
+fn reduces_async(op: AtomOp, ty: Ty) -> bool {
+    reduces(op, ty, true) || op == AtomOp::Add && ty == Ty::S64
 }
 
 impl<'a> Lower<'a, '_> {
@@ -167,9 +155,8 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn emit_mbarrier(&mut self, mut inst: Inst, info: MbarrierInfo) -> Result<()> {
-        self.code.asyncs.mbarriers.push(info);
-        inst.x = self.code.asyncs.mbarriers.len() as u32 - 1;
-        self.emit(inst).map(drop)
+        inst.x = push(&mut self.code.asyncs.mbarriers, info);
+        self.emit(inst)
     }
 
     fn bulk(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -179,14 +166,14 @@ impl<'a> Lower<'a, '_> {
         match words[..] {
             ["async", "bulk", "commit_group"] => {
                 self.expect_operands(i, 0)?;
-                return self.emit(Inst::new(Op::BulkCommit)).map(drop);
+                return self.emit(Inst::new(Op::BulkCommit));
             }
             ["async", "bulk", "wait_group", ref read @ ..] if matches!(read, [] | ["read"]) => {
                 let [Operand::Int(n)] = i.operands[..] else { return Err(self.malformed(i, "a number of groups")) };
                 let n = u32::try_from(n).ok().filter(|n| *n < 1 << 20);
                 let n = n.ok_or_else(|| self.malformed(i, "a number of groups"))?;
                 let x = n << 1 | u32::from(!read.is_empty());
-                return self.emit(Inst { x, ..Inst::new(Op::BulkWait) }).map(drop);
+                return self.emit(Inst { x, ..Inst::new(Op::BulkWait) });
             }
             _ => {}
         }
@@ -238,9 +225,11 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// `.add.f32` of a reduction; that of a tensor has no type of its own.
-    fn reduction(&self, i: &Instruction<'a>, words: &mut Vec<&'a str>, tensor: bool) -> Result<(BulkRed, Ty)> {
-        let at = words.iter().position(|w| bulk_red(w).is_some()).ok_or_else(|| self.unsupported(i))?;
-        let op = bulk_red(words.remove(at)).ok_or_else(|| self.unsupported(i))?;
+    fn reduction(&self, i: &Instruction<'a>, words: &mut Vec<&'a str>, tensor: bool) -> Result<(AtomOp, Ty)> {
+        let op_of = |word: &str| AtomOp::parse(word).filter(|op| !matches!(op, AtomOp::Cas | AtomOp::Exch));
+        let found = words.iter().enumerate().find_map(|(at, word)| Some((at, op_of(word)?)));
+        let (at, op) = found.ok_or_else(|| self.unsupported(i))?;
+        words.remove(at);
         let ty = if tensor {
             Ty::B8
         } else {
@@ -248,7 +237,7 @@ impl<'a> Lower<'a, '_> {
             let ty = Ty::parse(word).ok_or_else(|| self.unsupported(i))?;
             let to_peer = words.contains(&"shared::cluster");
             // Sums of halves have to say that they keep subnormals, and nothing else may.
-            let keeps = op == BulkRed::Add && ty.bits() == 16;
+            let keeps = op == AtomOp::Add && ty.bits() == 16;
             if !reduces(op, ty, to_peer) || keeps != i.modifiers.contains(&"noftz") {
                 return Err(self.unsupported(i));
             }
@@ -316,10 +305,9 @@ impl<'a> Lower<'a, '_> {
             return Err(self.malformed(i, "fewer operands"));
         }
         self.code.communicates |= info.red.is_some();
-        self.code.asyncs.bulks.push(info);
-        inst.x = self.code.asyncs.bulks.len() as u32 - 1;
+        inst.x = push(&mut self.code.asyncs.bulks, info);
         (inst.list, inst.len) = (self.list(&list), list.len() as u8);
-        self.emit(inst).map(drop)
+        self.emit(inst)
     }
 
     fn store_async(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -328,7 +316,7 @@ impl<'a> Lower<'a, '_> {
         let mut red = None;
         if let ("red", ["relaxed", "cluster", rest @ ..]) = (i.name, &words[..]) {
             let (op, ty) = match rest {
-                ["mbarrier::complete_tx::bytes", op, ty] => (bulk_red(op), Ty::parse(ty)),
+                ["mbarrier::complete_tx::bytes", op, ty] => (AtomOp::parse(op), Ty::parse(ty)),
                 _ => (None, None),
             };
             red = op.zip(ty).filter(|(op, ty)| reduces_async(*op, *ty));
@@ -357,25 +345,19 @@ impl<'a> Lower<'a, '_> {
             let (row, offset, _) = self.address(operand)?;
             (*register, info.near_offset[n], info.near64[n]) = (row, offset, self.class_of(row) == Class::W64);
         }
-        let from = match from {
-            Operand::Vector(all) => &all[..],
-            one => core::slice::from_ref(one),
-        };
+        let from = from.elements();
         if from.len() != count as usize {
             return Err(self.malformed(i, "as many registers as elements"));
         }
         let list = from.iter().map(|e| self.source(e, ty)).collect::<Result<Vec<u32>>>()?;
-        self.code.asyncs.stores.push(info);
-        inst.x = self.code.asyncs.stores.len() as u32 - 1;
+        inst.x = push(&mut self.code.asyncs.stores, info);
         (inst.list, inst.len) = (self.list(&list), list.len() as u8);
-        self.emit(inst).map(drop)
+        self.emit(inst)
     }
 
     fn widened(&mut self, register: u32) -> Result<u32> {
         let wide = self.register(Class::W64, 64)?;
-        let guard = core::mem::replace(&mut self.guard, NONE);
-        self.emit(Inst { d: wide, a: register, ..Inst::new(Op::Widen) })?;
-        self.guard = guard;
+        self.emit_always(Inst { d: wide, a: register, ..Inst::new(Op::Widen) })?;
         Ok(wide)
     }
 
@@ -383,7 +365,7 @@ impl<'a> Lower<'a, '_> {
         match i.modifiers[..] {
             ["mbarrier_init", "release", "cluster"] => {
                 self.expect_operands(i, 0)?;
-                self.emit(Inst::new(Op::InitFence)).map(drop)
+                self.emit(Inst::new(Op::InitFence))
             }
             ["proxy", "async"] => self.proxy_fence_of(i, PROXY_GLOBAL | PROXY_CTA | PROXY_CLUSTER),
             ["proxy", "async", "global"] => self.proxy_fence_of(i, PROXY_GLOBAL),
@@ -397,14 +379,14 @@ impl<'a> Lower<'a, '_> {
                 "cluster" | "cta",
             ] => self.proxy_fence_of(i, PROXY_CTA | PROXY_CLUSTER),
             // Other names of one place are not what is run here.
-            ["proxy", "alias"] => self.emit(Inst::new(Op::Nop)).map(drop),
+            ["proxy", "alias"] => self.emit(Inst::new(Op::Nop)),
             _ => Err(self.unsupported(i)),
         }
     }
 
     fn proxy_fence_of(&mut self, i: &Instruction<'a>, spaces: u32) -> Result<()> {
         self.expect_operands(i, 0)?;
-        self.emit(Inst { x: spaces, ..Inst::new(Op::ProxyFence) }).map(drop)
+        self.emit(Inst { x: spaces, ..Inst::new(Op::ProxyFence) })
     }
 
     fn cluster_barrier(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -418,7 +400,7 @@ impl<'a> Lower<'a, '_> {
             _ => return Err(self.unsupported(i)),
         };
         self.expect_operands(i, 0)?;
-        self.emit(Inst { x: aligned << 1 | relaxed, ..Inst::new(op) }).map(drop)
+        self.emit(Inst { x: aligned << 1 | relaxed, ..Inst::new(op) })
     }
 
     fn set_max_registers(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -428,7 +410,7 @@ impl<'a> Lower<'a, '_> {
         };
         let n = u32::try_from(*n).ok().filter(|n| (24..=256).contains(n) && n % 8 == 0);
         let n = n.ok_or_else(|| self.malformed(i, "24 to 256 registers, a multiple of 8"))?;
-        self.emit(Inst { x: n << 1 | u32::from(*up == "inc"), ..Inst::new(Op::SetMaxRegisters) }).map(drop)
+        self.emit(Inst { x: n << 1 | u32::from(*up == "inc"), ..Inst::new(Op::SetMaxRegisters) })
     }
 
     fn mapa(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -449,6 +431,6 @@ impl<'a> Lower<'a, '_> {
         let a = self.source(&i.operands[1], ty)?;
         let b = if is_map { self.source(&i.operands[2], Ty::U32)? } else { NONE };
         let x = u32::from(class == Class::W64) | u32::from(!is_map) << 1 | u32::from(generic) << 2;
-        self.emit(Inst { d, a, b, x, ..Inst::new(Op::Mapa) }).map(drop)
+        self.emit(Inst { d, a, b, x, ..Inst::new(Op::Mapa) })
     }
 }

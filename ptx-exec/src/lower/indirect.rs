@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{Binding, Lower, MAX_DEPTH, Result};
 use crate::ast::{Instruction, Operand, Statement, Value};
-use crate::code::{Base, Class, Inst, NONE, Op};
+use crate::code::{Class, Inst, NONE, Op};
 use crate::error::{Error, ErrorKind};
 use crate::num::int;
 use crate::parse::clip;
@@ -92,7 +92,7 @@ impl<'a> Lower<'a, '_> {
                 continue;
             }
             let next = format!("call{number}\0{index}");
-            let (a, b) = (pointer, self.constant(FUNCTIONS + STEP * (index as u64 + 1), Base::Zero, true)?);
+            let (a, b) = (pointer, self.number64(FUNCTIONS + STEP * (index as u64 + 1))?);
             let is_it = self.register(Class::Pred, 1)?;
             self.compare_integers(Op::SetpU64, int::u64::set, [is_it, NONE], [a, b], 0)?;
             self.guard = is_it << 1 | 1;

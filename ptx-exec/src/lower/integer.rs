@@ -1,10 +1,10 @@
 //! Arithmetic of integers: the vector loop where there is one, else a lane function.
 
-use super::alu::{Mods, by_integer, class};
-use super::{Lower, Result};
+use super::alu::{Mods, class};
+use super::{Lower, Result, push};
 use crate::ast::{Instruction, Operand};
-use crate::code::{Base, Class, Inst, NONE, Op, SetpInfo};
-use crate::num::{self, LaneFn, OWN, half2, int};
+use crate::code::{Class, Inst, NONE, Op, SetpInfo};
+use crate::num::{self, LaneFn, OWN, by_integer, half2, int};
 use crate::types::Ty;
 
 impl<'a> Lower<'a, '_> {
@@ -173,7 +173,7 @@ impl<'a> Lower<'a, '_> {
         let (position, length) = (&i.operands[3], &i.operands[4]);
         // Both numbers, as compilers write them, or two registers: packed into one operand.
         let packed = if let (Operand::Int(p), Operand::Int(l)) = (position, length) {
-            self.constant((*p as u64 & 0xffff_ffff) | (*l as u64 & 0xffff_ffff) << 32, crate::code::Base::Zero, true)?
+            self.number64((*p as u64 & 0xffff_ffff) | (*l as u64 & 0xffff_ffff) << 32)?
         } else {
             let (p, l) = (self.source(position, Ty::U32)?, self.source(length, Ty::U32)?);
             let packed = self.register(Class::W64, 64)?;
@@ -194,8 +194,7 @@ impl<'a> Lower<'a, '_> {
         for operand in &i.operands[1..4] {
             from.push(self.source(operand, Ty::B32)?);
         }
-        self.emit(Inst { d, a: from[0], b: from[1], c: from[2], x: table, ..Inst::new(Op::Lop3) })?;
-        Ok(())
+        self.emit(Inst { d, a: from[0], b: from[1], c: from[2], x: table, ..Inst::new(Op::Lop3) })
     }
 
     /// `lop3.or.b32 d|p, a, b, c, table, q`: the predicate tells whether the result is other than 0, combined with another.
@@ -209,7 +208,7 @@ impl<'a> Lower<'a, '_> {
         let (to, p) = (self.sink(d, Class::W32)?, self.destination(p, Class::Pred)?);
         let result = self.register(Class::W32, 32)?;
         self.emit(Inst { d: result, a, b, c, x: *table as u32 & 0xff, ..Inst::new(Op::Lop3) })?;
-        let (zero, is_some) = (self.constant(0, Base::Zero, false)?, self.register(Class::Pred, 1)?);
+        let (zero, is_some) = (self.number(0)?, self.register(Class::Pred, 1)?);
         self.compare_integers(Op::SetpU32, int::u32::set, [is_some, NONE], [result, zero], 1)?;
         self.emit(Inst { d: p, a: is_some, b: q, ..Inst::new(if is_and { Op::PAnd } else { Op::POr }) })?;
         self.fast(Op::Mov32, to, &[result])
@@ -218,9 +217,8 @@ impl<'a> Lower<'a, '_> {
     /// A comparison by its number, of integers.
     pub(super) fn compare_integers(&mut self, op: Op, f: LaneFn, d: [u32; 2], from: [u32; 2], cmp: u32) -> Result<()> {
         let wide = self.class_of(from[0]) == Class::W64;
-        self.code.setps.push(SetpInfo { f, ctl: cmp << OWN, wide, cmp, combine: None, negate_c: false });
-        let x = self.code.setps.len() as u32 - 1;
-        self.emit(Inst { d: d[0], e: d[1], a: from[0], b: from[1], x, ..Inst::new(op) }).map(drop)
+        let x = push(&mut self.code.setps, SetpInfo { f, ctl: cmp << OWN, wide, cmp, combine: None, negate_c: false });
+        self.emit(Inst { d: d[0], e: d[1], a: from[0], b: from[1], x, ..Inst::new(op) })
     }
 
     /// `add.cc` and its like: the carry is a predicate of its own.
@@ -257,8 +255,7 @@ impl<'a> Lower<'a, '_> {
         let x = u32::from(name == "sub") | u32::from(ty.bits() == 64) << 1;
         let e = if gives { carry } else { NONE };
         let c = if takes { carry } else { NONE };
-        self.emit(Inst { d, e, a: from[0], b: from[1], c, x, ..Inst::new(Op::Carry) })?;
-        Ok(())
+        self.emit(Inst { d, e, a: from[0], b: from[1], c, x, ..Inst::new(Op::Carry) })
     }
 }
 

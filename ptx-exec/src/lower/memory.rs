@@ -2,9 +2,9 @@
 
 use super::alu::class;
 use super::operands::is_sink;
-use super::{Lower, Result, VariablePlace};
+use super::{Lower, Result, VariablePlace, push};
 use crate::ast::{Instruction, Operand};
-use crate::code::{AtomInfo, AtomOp, Base, Class, CopyInfo, FenceInfo, Inst, MemInfo, NONE, Op, Order, Scope};
+use crate::code::{AtomInfo, AtomOp, Class, CopyInfo, FenceInfo, Inst, MemInfo, NONE, Op, Order, Scope};
 use crate::error::ErrorKind;
 use crate::machine::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::memory::BASE;
@@ -138,26 +138,20 @@ impl<'a> Lower<'a, '_> {
             self.code.communicates = true;
         }
         let mem = MemInfo {
-            space,
-            bytes: ty.bytes() as u32,
             elements: a.lanes,
             signed: ty.is_signed(),
             wide: class(ty) == Class::W64,
             bits: 0,
-            address64: self.class_of(register) == Class::W64,
-            offset,
             order: a.order,
             scope: a.scope,
             nc: i.modifiers.contains(&"nc"),
+            ..MemInfo::weak(space, ty.bytes() as u32, self.class_of(register) == Class::W64, offset)
         };
         Ok((register, mem, place))
     }
 
     fn elements<'i>(&self, i: &Instruction<'a>, operand: &'i Operand<'a>, lanes: u32) -> Result<&'i [Operand<'a>]> {
-        let all = match operand {
-            Operand::Vector(all) => &all[..],
-            one => core::slice::from_ref(one),
-        };
+        let all = operand.elements();
         if all.len() == lanes as usize { Ok(all) } else { Err(self.malformed(i, "as many registers as elements")) }
     }
 
@@ -189,12 +183,10 @@ impl<'a> Lower<'a, '_> {
             }
             _ => (Op::Ld, address),
         };
-        self.code.mems.push(mem);
-        let x = self.code.mems.len() as u32 - 1;
+        let x = push(&mut self.code.mems, mem);
         let list = self.list(&registers);
         let len = registers.len() as u8;
-        self.emit(Inst { a: address, list, len, defs: len, x, ..Inst::new(op) })?;
-        Ok(())
+        self.emit(Inst { a: address, list, len, defs: len, x, ..Inst::new(op) })
     }
 
     fn store(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -217,11 +209,9 @@ impl<'a> Lower<'a, '_> {
             return Err(self.malformed(i, "registers as wide as the type or wider"));
         }
         mem.wide = wide;
-        self.code.mems.push(mem);
-        let x = self.code.mems.len() as u32 - 1;
+        let x = push(&mut self.code.mems, mem);
         let list = self.list(&registers);
-        self.emit(Inst { a: address, list, len: registers.len() as u8, x, ..Inst::new(Op::St) })?;
-        Ok(())
+        self.emit(Inst { a: address, list, len: registers.len() as u8, x, ..Inst::new(Op::St) })
     }
 
     fn atom(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -236,19 +226,7 @@ impl<'a> Lower<'a, '_> {
         let mut rest = core::mem::take(&mut a.rest);
         rest.retain(|w| w != "noftz");
         let [word] = &rest[..] else { return Err(self.unsupported(i)) };
-        let op = match word.as_str() {
-            "and" => AtomOp::And,
-            "or" => AtomOp::Or,
-            "xor" => AtomOp::Xor,
-            "cas" => AtomOp::Cas,
-            "exch" => AtomOp::Exch,
-            "add" => AtomOp::Add,
-            "inc" => AtomOp::Inc,
-            "dec" => AtomOp::Dec,
-            "min" => AtomOp::Min,
-            "max" => AtomOp::Max,
-            _ => return Err(self.unsupported(i)),
-        };
+        let op = AtomOp::parse(word).ok_or_else(|| self.unsupported(i))?;
         let ty = a.ty.ok_or_else(|| self.unsupported(i))?;
         let float = ty.is_float();
         let fits = match op {
@@ -294,11 +272,9 @@ impl<'a> Lower<'a, '_> {
                 registers.push(self.source(e, ty)?);
             }
         }
-        self.code.atoms.push(AtomInfo { mem, op, ty });
-        let x = self.code.atoms.len() as u32 - 1;
+        let x = push(&mut self.code.atoms, AtomInfo { mem, op, ty });
         let list = self.list(&registers);
-        self.emit(Inst { a: address, list, len: registers.len() as u8, defs, x, ..Inst::new(Op::Atom) })?;
-        Ok(())
+        self.emit(Inst { a: address, list, len: registers.len() as u8, defs, x, ..Inst::new(Op::Atom) })
     }
 
     fn cvta(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -326,14 +302,14 @@ impl<'a> Lower<'a, '_> {
         let a = self.source(&i.operands[1], Ty::U64)?;
         if !to && matches!(space, Space::Param | Space::Const) {
             // The address of a name is already generic, except for the bits that 32 bits cut off.
-            let [low, high] = [(1 << 32) - 1, BASE].map(|v| self.constant(v, Base::Zero, true));
+            let [low, high] = [(1 << 32) - 1, BASE].map(|v| self.number64(v));
             self.fast(Op::And64, d, &[a, low?])?;
             return self.fast(Op::Or64, d, &[d, high?]);
         }
         if base == 0 {
             return self.fast(Op::Mov64, d, &[a]);
         }
-        let base = self.constant(base, Base::Zero, true)?;
+        let base = self.number64(base)?;
         self.fast(if to { Op::Sub64 } else { Op::Add64 }, d, &[a, base])
     }
 
@@ -343,15 +319,14 @@ impl<'a> Lower<'a, '_> {
         let space = Space::parse(word).ok_or_else(|| self.unsupported(i))?;
         let d = self.destination(&i.operands[0], Class::Pred)?;
         let a = self.source(&i.operands[1], Ty::U64)?;
-        self.emit(Inst { d, a, x: space as u32, ..Inst::new(Op::IsSpace) })?;
-        Ok(())
+        self.emit(Inst { d, a, x: space as u32, ..Inst::new(Op::IsSpace) })
     }
 
     fn fence(&mut self, i: &Instruction<'a>) -> Result<()> {
         if i.modifiers == ["proxy", "alias"] {
             // Other names of one place are not what is run here.
             self.expect_operands(i, 0)?;
-            return self.emit(Inst::new(Op::Nop)).map(drop);
+            return self.emit(Inst::new(Op::Nop));
         }
         let mut found = (Order::AcqRel, Scope::Sys);
         for word in &i.modifiers {
@@ -366,8 +341,7 @@ impl<'a> Lower<'a, '_> {
             self.code.communicates = true;
         }
         let x = FenceInfo { order: found.0, scope: found.1 }.bits();
-        self.emit(Inst { x, ..Inst::new(Op::Fence) })?;
-        Ok(())
+        self.emit(Inst { x, ..Inst::new(Op::Fence) })
     }
 
     fn copy(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -376,13 +350,11 @@ impl<'a> Lower<'a, '_> {
         match &words[..] {
             ["async", "commit_group"] => {
                 self.expect_operands(i, 0)?;
-                self.emit(Inst::new(Op::CpCommit))?;
-                Ok(())
+                self.emit(Inst::new(Op::CpCommit))
             }
             ["async", "wait_all"] => {
                 self.expect_operands(i, 0)?;
-                self.emit(Inst { x: NONE, ..Inst::new(Op::CpWait) })?;
-                Ok(())
+                self.emit(Inst { x: NONE, ..Inst::new(Op::CpWait) })
             }
             ["async", "wait_group"] => {
                 let [Operand::Int(n)] = i.operands[..] else { return Err(self.malformed(i, "a number of groups")) };
@@ -390,8 +362,7 @@ impl<'a> Lower<'a, '_> {
                     .ok()
                     .filter(|n| *n < 1 << 20)
                     .ok_or_else(|| self.malformed(i, "a number of groups"))?;
-                self.emit(Inst { x, ..Inst::new(Op::CpWait) })?;
-                Ok(())
+                self.emit(Inst { x, ..Inst::new(Op::CpWait) })
             }
             ["async", cache @ ("ca" | "cg"), "shared" | "shared::cta", "global"] => {
                 let cg = *cache == "cg";
@@ -424,16 +395,10 @@ impl<'a> Lower<'a, '_> {
                 operand => source = self.source(operand, Ty::U32)?,
             }
         }
-        self.code.copies.push(CopyInfo {
-            bytes: bytes as u32,
-            to: to_offset,
-            from: from_offset,
-            to64: self.class_of(to) == Class::W64,
-            ignore_src: ignore != NONE,
-        });
-        let x = self.code.copies.len() as u32 - 1;
+        let (bytes, to64, ignore_src) = (bytes as u32, self.class_of(to) == Class::W64, ignore != NONE);
+        let info = CopyInfo { bytes, to: to_offset, from: from_offset, to64, ignore_src };
+        let x = push(&mut self.code.copies, info);
         let c = if ignore != NONE { ignore } else { source };
-        self.emit(Inst { a: to, b: from, c, x, ..Inst::new(Op::CpAsync) })?;
-        Ok(())
+        self.emit(Inst { a: to, b: from, c, x, ..Inst::new(Op::CpAsync) })
     }
 }

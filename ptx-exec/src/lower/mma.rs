@@ -1,8 +1,8 @@
 //! Matrix instructions of a warp.
 
 use super::alu::class;
-use super::{Lower, Result};
-use crate::ast::{Instruction, Operand};
+use super::{Lower, Result, push};
+use crate::ast::Instruction;
 use crate::code::{Class, Inst, MatrixInfo, MemInfo, MmaInfo, Op};
 use crate::num;
 use crate::types::{Space, Ty};
@@ -18,8 +18,7 @@ impl<'a> Lower<'a, '_> {
                 self.expect_operands(i, 2)?;
                 let d = self.destination_of(&i.operands[0], Ty::B32)?;
                 let a = self.source(&i.operands[1], Ty::B32)?;
-                self.emit(Inst { d, a, ..Inst::new(Op::MovMatrix) })?;
-                Ok(())
+                self.emit(Inst { d, a, ..Inst::new(Op::MovMatrix) })
             }
             _ => self.mma(i),
         }
@@ -50,10 +49,7 @@ impl<'a> Lower<'a, '_> {
         let (registers, address) =
             if is_load { (&i.operands[0], &i.operands[1]) } else { (&i.operands[1], &i.operands[0]) };
         let (a, offset, _) = self.address(address)?;
-        let all = match registers {
-            Operand::Vector(all) => &all[..],
-            one => core::slice::from_ref(one),
-        };
+        let all = registers.elements();
         if all.len() != count as usize {
             return Err(self.malformed(i, "as many registers as matrices"));
         }
@@ -67,12 +63,10 @@ impl<'a> Lower<'a, '_> {
             all.iter().map(|operand| self.source(operand, Ty::B32)).collect::<Result<_>>()?
         };
         let mem = MemInfo::weak(space, 16, self.class_of(a) == Class::W64, offset);
-        self.code.matrices.push(MatrixInfo { count, transposed, mem });
-        let x = self.code.matrices.len() as u32 - 1;
+        let x = push(&mut self.code.matrices, MatrixInfo { count, transposed, mem });
         let at = self.list(&list);
         let (op, defs) = if is_load { (Op::LdMatrix, count as u8) } else { (Op::StMatrix, 0) };
-        self.emit(Inst { a, list: at, len: count as u8, defs, x, ..Inst::new(op) })?;
-        Ok(())
+        self.emit(Inst { a, list: at, len: count as u8, defs, x, ..Inst::new(op) })
     }
 
     fn mma(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -122,10 +116,7 @@ impl<'a> Lower<'a, '_> {
         let counts = crate::machine::mma::registers(&info);
         let mut list = Vec::new();
         for (n, operand) in i.operands.iter().enumerate() {
-            let all = match operand {
-                Operand::Vector(all) => &all[..],
-                one => core::slice::from_ref(one),
-            };
+            let all = operand.elements();
             if all.len() != counts[n] as usize {
                 return Err(self.malformed(i, &format!("{} registers in operand {}", counts[n], n + 1)));
             }
@@ -147,10 +138,8 @@ impl<'a> Lower<'a, '_> {
                 list.push(self.source(e, of)?);
             }
         }
-        self.code.mmas.push(info);
-        let x = self.code.mmas.len() as u32 - 1;
+        let x = push(&mut self.code.mmas, info);
         let at = self.list(&list);
-        self.emit(Inst { list: at, len: list.len() as u8, defs: counts[0] as u8, x, ..Inst::new(Op::Mma) })?;
-        Ok(())
+        self.emit(Inst { list: at, len: list.len() as u8, defs: counts[0] as u8, x, ..Inst::new(Op::Mma) })
     }
 }

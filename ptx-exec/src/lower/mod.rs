@@ -132,51 +132,31 @@ pub(super) fn operands_of(code: &Draft, inst: &Inst, classes: [Class; 5], mut f:
 
 type Result<T> = core::result::Result<T, Error>;
 
+/// Adds an entry to a table. Returns its index.
+fn push<T>(table: &mut Vec<T>, entry: T) -> u32 {
+    table.push(entry);
+    table.len() as u32 - 1
+}
+
 /// Lowers one entry of a module.
 ///
 /// Registers that are not needed at the same time share a row.
 pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>) -> Result<Code> {
+    let code = Draft {
+        name: entry.name.to_owned(),
+        reqntid: entry.reqntid,
+        maxntid: entry.maxntid,
+        cluster: entry.reqnctapercluster,
+        maxnreg: entry.maxnreg,
+        minnctapersm: entry.minnctapersm,
+        files: module.files.iter().map(|(n, name)| (*n, (*name).to_owned())).collect(),
+        locs: module.locs.clone(),
+        ..Draft::default()
+    };
     let mut lower = Lower {
         module,
         functions: HashMap::new(),
-        code: Draft {
-            name: entry.name.to_owned(),
-            insts: Vec::new(),
-            places: Vec::new(),
-            opcodes: Vec::new(),
-            names: Vec::new(),
-            list: Vec::new(),
-            lanes: Vec::new(),
-            setps: Vec::new(),
-            mems: Vec::new(),
-            atoms: Vec::new(),
-            copies: Vec::new(),
-            bars: Vec::new(),
-            matrices: Vec::new(),
-            mmas: Vec::new(),
-            tables: Vec::new(),
-            constants: Vec::new(),
-            rows: 0,
-            alive: None,
-            partings: Vec::new(),
-            preds: 0,
-            local_bytes: 0,
-            declared_local_bytes: 0,
-            locals: Vec::new(),
-            globals: Vec::new(),
-            shared: Vec::new(),
-            params: Vec::new(),
-            param_bytes: 0,
-            reqntid: entry.reqntid,
-            maxntid: entry.maxntid,
-            cluster: entry.reqnctapercluster,
-            maxnreg: entry.maxnreg,
-            minnctapersm: entry.minnctapersm,
-            communicates: false,
-            files: module.files.iter().map(|(n, name)| (*n, (*name).to_owned())).collect(),
-            locs: module.locs.clone(),
-            asyncs: Default::default(),
-        },
+        code,
         registers: Vec::new(),
         constants: HashMap::new(),
         constant_of: HashMap::new(),
@@ -273,7 +253,20 @@ impl<'a> Lower<'a, '_> {
         self.names.iter().rev().find_map(|n| n.get(name))
     }
 
-    fn emit(&mut self, mut inst: Inst) -> Result<usize> {
+    fn emit(&mut self, inst: Inst) -> Result<()> {
+        self.emit_at(inst).map(drop)
+    }
+
+    /// Without the guard of the instruction that is being lowered.
+    fn emit_always(&mut self, inst: Inst) -> Result<()> {
+        let guard = core::mem::replace(&mut self.guard, NONE);
+        self.emit(inst)?;
+        self.guard = guard;
+        Ok(())
+    }
+
+    /// Returns the number of the instruction.
+    fn emit_at(&mut self, mut inst: Inst) -> Result<usize> {
         if self.code.insts.len() >= MAX_CODE {
             return Err(self.too_long());
         }
@@ -292,6 +285,16 @@ impl<'a> Lower<'a, '_> {
         }
         self.registers.push(Register { class, bits });
         Ok(self.registers.len() as u32 - 1)
+    }
+
+    /// A register with a number of 32 bits.
+    fn number(&mut self, value: u64) -> Result<u32> {
+        self.constant(value, Base::Zero, false)
+    }
+
+    /// The same of 64 bits.
+    fn number64(&mut self, value: u64) -> Result<u32> {
+        self.constant(value, Base::Zero, true)
     }
 
     fn constant(&mut self, value: u64, base: Base, wide: bool) -> Result<u32> {

@@ -3,7 +3,7 @@
 use super::alu::class;
 use super::{Binding, Lower, Result, VariablePlace};
 use crate::ast::{Instruction, Operand, Value, Variable};
-use crate::code::{Base, Class, GlobalVariable, InitialAddress, Inst, NONE, Op};
+use crate::code::{Base, Class, GlobalVariable, InitialAddress, Inst, Op};
 use crate::error::{Error, ErrorKind};
 use crate::machine::LOCAL_WINDOW;
 use crate::num::format::{BF16, F16};
@@ -304,12 +304,12 @@ impl<'a> Lower<'a, '_> {
         match operand {
             Operand::Int(v) => self.constant(number(*v, ty), Base::Zero, wide),
             Operand::Float(bits) => match ty {
-                Ty::F64 | Ty::B64 => self.constant(*bits, Base::Zero, true),
+                Ty::F64 | Ty::B64 => self.number64(*bits),
                 Ty::F32 | Ty::B32 => {
                     self.constant(u64::from((f64::from_bits(*bits) as f32).to_bits()), Base::Zero, false)
                 }
-                Ty::F16 => self.constant(F16.from_f64(f64::from_bits(*bits), 0, false), Base::Zero, false),
-                Ty::Bf16 => self.constant(BF16.from_f64(f64::from_bits(*bits), 0, false), Base::Zero, false),
+                Ty::F16 => self.number(F16.from_f64(f64::from_bits(*bits), 0, false)),
+                Ty::Bf16 => self.number(BF16.from_f64(f64::from_bits(*bits), 0, false)),
                 _ => Err(self.error(ErrorKind::Syntax, "a floating-point number for an integer type")),
             },
             Operand::Name(name, component) => match self.meaning(name, *component)? {
@@ -331,9 +331,7 @@ impl<'a> Lower<'a, '_> {
     pub(super) fn special(&mut self, number: u32) -> Result<u32> {
         let wide = is_wide_special(number) == Some(true);
         let register = self.register(if wide { Class::W64 } else { Class::W32 }, if wide { 64 } else { 32 })?;
-        let guard = core::mem::replace(&mut self.guard, NONE);
-        self.emit(Inst { d: register, x: number, ..Inst::new(Op::Sreg) })?;
-        self.guard = guard;
+        self.emit_always(Inst { d: register, x: number, ..Inst::new(Op::Sreg) })?;
         Ok(register)
     }
 
@@ -361,7 +359,7 @@ impl<'a> Lower<'a, '_> {
             return Err(self.error(ErrorKind::Unsupported, "a tensor address is not run here"));
         }
         match base {
-            None => Ok((self.constant(*offset as u64, Base::Zero, true)?, 0, None)),
+            None => Ok((self.number64(*offset as u64)?, 0, None)),
             Some(name) => match self.meaning(name, None)? {
                 Meaning::Register(r) if self.class_of(r) != Class::Pred => Ok((r, *offset, None)),
                 Meaning::Variable(place) => Ok((self.address_of(place, *offset, true, false)?, 0, Some(place))),

@@ -1,6 +1,6 @@
 //! Barriers, and warp-wide instructions.
 
-use super::{Lower, Result};
+use super::{Lower, Result, push};
 use crate::ast::{Instruction, Operand};
 use crate::code::{BarInfo, Class, Inst, NONE, Op, RedMode, ShflMode, VoteMode};
 use crate::types::Ty;
@@ -16,21 +16,19 @@ impl<'a> Lower<'a, '_> {
             "activemask" => {
                 self.expect_operands(i, 1)?;
                 let d = self.destination_of(&i.operands[0], Ty::B32)?;
-                self.emit(Inst { d, ..Inst::new(Op::ActiveMask) })?;
-                Ok(())
+                self.emit(Inst { d, ..Inst::new(Op::ActiveMask) })
             }
             "elect" => {
                 self.expect_operands(i, 2)?;
                 let Operand::Pair(d, p) = &i.operands[0] else { return Err(self.malformed(i, "d|p and a mask")) };
                 let (d, e) = (self.sink_of(d, Ty::B32)?, self.destination(p, Class::Pred)?);
                 let a = self.source(&i.operands[1], Ty::B32)?;
-                self.emit(Inst { d, e, a, ..Inst::new(Op::Elect) })?;
-                Ok(())
+                self.emit(Inst { d, e, a, ..Inst::new(Op::Elect) })
             }
             // Dependent launches run one after the other here.
             "griddepcontrol" => match i.modifiers[..] {
-                ["wait"] => self.emit(Inst::new(Op::GridWait)).map(drop),
-                ["launch_dependents"] => self.emit(Inst::new(Op::Nop)).map(drop),
+                ["wait"] => self.emit(Inst::new(Op::GridWait)),
+                ["launch_dependents"] => self.emit(Inst::new(Op::Nop)),
                 _ => Err(self.unsupported(i)),
             },
             _ => Err(self.unsupported(i)),
@@ -82,10 +80,8 @@ impl<'a> Lower<'a, '_> {
         if operands.len() > 2 {
             return Err(self.malformed(i, "at most a number and a count"));
         }
-        self.code.bars.push(BarInfo { aligned, red, negate });
-        inst.x = self.code.bars.len() as u32 - 1;
-        self.emit(inst)?;
-        Ok(())
+        inst.x = push(&mut self.code.bars, BarInfo { aligned, red, negate });
+        self.emit(inst)
     }
 
     fn shfl(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -93,13 +89,7 @@ impl<'a> Lower<'a, '_> {
             ["sync", mode, "b32" | "u32" | "s32" | "f32"] | [mode, "sync", "b32"] => mode,
             _ => return Err(self.unsupported(i)),
         };
-        let mode = match mode {
-            "up" => ShflMode::Up,
-            "down" => ShflMode::Down,
-            "bfly" => ShflMode::Bfly,
-            "idx" => ShflMode::Idx,
-            _ => return Err(self.unsupported(i)),
-        };
+        let mode = ShflMode::parse(mode).ok_or_else(|| self.unsupported(i))?;
         self.expect_operands(i, 5)?;
         let (d, e) = match &i.operands[0] {
             Operand::Pair(d, p) => (self.destination_of(d, Ty::B32)?, self.sink(p, Class::Pred)?),
@@ -120,8 +110,7 @@ impl<'a> Lower<'a, '_> {
             len: 1,
             x: mode as u32,
             ..Inst::new(Op::Shfl)
-        })?;
-        Ok(())
+        })
     }
 
     fn vote(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -130,20 +119,16 @@ impl<'a> Lower<'a, '_> {
         if words.get(1) == Some(&"sync") {
             words.swap(0, 1);
         }
-        let (mode, to) = match words[..] {
-            ["sync", "all", "pred"] => (VoteMode::All, Class::Pred),
-            ["sync", "any", "pred"] => (VoteMode::Any, Class::Pred),
-            ["sync", "uni", "pred"] => (VoteMode::Uni, Class::Pred),
-            ["sync", "ballot", "b32"] => (VoteMode::Ballot, Class::W32),
-            _ => return Err(self.unsupported(i)),
-        };
+        let ["sync", mode, ty] = words[..] else { return Err(self.unsupported(i)) };
+        let mode = VoteMode::parse(mode).filter(|mode| (*mode == VoteMode::Ballot) == (ty == "b32"));
+        let mode = mode.filter(|_| matches!(ty, "pred" | "b32")).ok_or_else(|| self.unsupported(i))?;
+        let to = if mode == VoteMode::Ballot { Class::W32 } else { Class::Pred };
         self.expect_operands(i, 3)?;
         let d = self.destination(&i.operands[0], to)?;
         self.is_as_wide_as(&i.operands[0], d, 32)?;
         let a = self.pred_value(&i.operands[1])?;
         let b = self.source(&i.operands[2], Ty::B32)?;
-        self.emit(Inst { d, a, b, x: mode as u32, ..Inst::new(Op::Vote) })?;
-        Ok(())
+        self.emit(Inst { d, a, b, x: mode as u32, ..Inst::new(Op::Vote) })
     }
 
     fn match_any(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -167,8 +152,7 @@ impl<'a> Lower<'a, '_> {
         let a = self.source(&i.operands[1], ty)?;
         let b = self.source(&i.operands[2], Ty::B32)?;
         let x = u32::from(all) | u32::from(ty == Ty::B64) << 1;
-        self.emit(Inst { d, e, a, b, x, ..Inst::new(Op::Match) })?;
-        Ok(())
+        self.emit(Inst { d, e, a, b, x, ..Inst::new(Op::Match) })
     }
 
     fn redux(&mut self, i: &Instruction<'a>) -> Result<()> {
@@ -186,7 +170,6 @@ impl<'a> Lower<'a, '_> {
         self.expect_operands(i, 3)?;
         let d = self.destination_of(&i.operands[0], Ty::B32)?;
         let (a, b) = (self.source(&i.operands[1], Ty::B32)?, self.source(&i.operands[2], Ty::B32)?);
-        self.emit(Inst { d, a, b, x, ..Inst::new(Op::Redux) })?;
-        Ok(())
+        self.emit(Inst { d, a, b, x, ..Inst::new(Op::Redux) })
     }
 }

@@ -1,7 +1,7 @@
 //! Tensor maps in memory: `tensormap.replace`, its publication, fences of the tensormap proxy, `prefetch.tensormap`.
 
 use super::memory::scope;
-use super::{Lower, Result};
+use super::{Lower, Result, push};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Class, Inst, Op, Scope};
 use crate::code_async::{MapInfo, MapOp};
@@ -65,9 +65,8 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn emit_map(&mut self, mut inst: Inst, info: MapInfo) -> Result<()> {
-        self.code.asyncs.maps.push(info);
-        inst.x = self.code.asyncs.maps.len() as u32 - 1;
-        self.emit(inst).map(drop)
+        inst.x = push(&mut self.code.asyncs.maps, info);
+        self.emit(inst)
     }
 
     fn map_copy(&mut self, i: &Instruction<'a>, words: &[&str]) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::{Lower, Result};
 use crate::ast::{Instruction, Operand};
-use crate::code::{Base, Class};
+use crate::code::Class;
 use crate::num::{LaneFn, int, parts};
 use crate::types::Ty;
 use parts::{Second, Video};
@@ -151,7 +151,7 @@ impl<'a> Lower<'a, '_> {
         let (a, b) = (self.source(&a, Ty::U32)?, self.source(&b, Ty::U32)?);
         let c = match i.operands.get(3) {
             Some(c) => self.source(c, Ty::U32)?,
-            None => self.constant(0, Base::Zero, false)?,
+            None => self.number(0)?,
         };
         self.lane_as(None, parts::scalar, v.pack(), d, &[a, b, c])
     }
@@ -167,7 +167,7 @@ impl<'a> Lower<'a, '_> {
         for (to, word) in from.iter_mut().zip([of_a, of_b]).filter(|(_, word)| !word.is_empty()) {
             let bytes =
                 selector(word, v.lanes).ok_or_else(|| self.malformed(i, "parts of both operands: h10, b3210"))?;
-            let table = self.constant(u64::from(bytes), Base::Zero, false)?;
+            let table = self.number(u64::from(bytes))?;
             let moved = self.register(Class::W32, 32)?;
             self.lane_as(None, int::prmt, 0, moved, &[a, b, table])?;
             *to = moved;

@@ -1,6 +1,6 @@
 //! Products of a warpgroup.
 
-use super::{Lower, Result, operands_of};
+use super::{Lower, Result, operands_of, push};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Draft, Inst, Op};
 use crate::code_async::WgmmaInfo;
@@ -19,7 +19,7 @@ pub(in super::super) fn touches(code: &mut Draft) {
     }
     let mut touches = vec![0; code.insts.len()];
     for (inst, touches) in code.insts.iter().zip(&mut touches) {
-        let classes = crate::machine::shadow::classes(code, inst);
+        let classes = crate::proof::classes(code, inst);
         operands_of(code, inst, classes, |r, writes| {
             if works_on.get(r as usize) == Some(&true) {
                 *touches |= if writes { 2 } else { 1 };
@@ -43,13 +43,13 @@ pub(in super::super) fn depth(d: Ty, a: Ty, b: Ty) -> Option<u32> {
 impl<'a> Lower<'a, '_> {
     pub(super) fn wgmma(&mut self, i: &Instruction<'a>) -> Result<()> {
         match i.modifiers[..] {
-            ["fence", "sync", "aligned"] => self.emit(Inst::new(Op::WgmmaFence)).map(drop),
-            ["commit_group", "sync", "aligned"] => self.emit(Inst::new(Op::WgmmaCommit)).map(drop),
+            ["fence", "sync", "aligned"] => self.emit(Inst::new(Op::WgmmaFence)),
+            ["commit_group", "sync", "aligned"] => self.emit(Inst::new(Op::WgmmaCommit)),
             ["wait_group", "sync", "aligned"] => {
                 let [Operand::Int(n)] = i.operands[..] else { return Err(self.malformed(i, "a number of groups")) };
                 let x = u32::try_from(n).ok().filter(|n| *n <= 7);
                 let x = x.ok_or_else(|| self.malformed(i, "0 to 7 groups"))?;
-                self.emit(Inst { x, ..Inst::new(Op::WgmmaWait) }).map(drop)
+                self.emit(Inst { x, ..Inst::new(Op::WgmmaWait) })
             }
             ["mma_async", "sync", "aligned", shape, d, a, b] => self.mma_async(i, [shape, d, a, b], false),
             ["mma_async", "sync", "aligned", shape, "satfinite", d, a, b] => self.mma_async(i, [shape, d, a, b], true),
@@ -126,9 +126,8 @@ impl<'a> Lower<'a, '_> {
             d_registers,
             a_registers,
         };
-        self.code.asyncs.wgmmas.push(info);
-        inst.x = self.code.asyncs.wgmmas.len() as u32 - 1;
+        inst.x = push(&mut self.code.asyncs.wgmmas, info);
         (inst.list, inst.len) = (self.list(&list), list.len() as u8);
-        self.emit(inst).map(drop)
+        self.emit(inst)
     }
 }

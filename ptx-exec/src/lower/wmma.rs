@@ -3,7 +3,7 @@
 
 use super::alu::class;
 use super::wmma_access::FragmentAddresses;
-use super::{Lower, Result};
+use super::{Lower, Result, push};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Class, Inst, MmaInfo, Op};
 use crate::machine::mma;
@@ -160,10 +160,7 @@ impl<'a> Lower<'a, '_> {
 
     /// The registers of a fragment, without those that hold no elements.
     fn fragment(&mut self, i: &Instruction<'a>, operand: &Operand<'a>, of: Fragment, write: bool) -> Result<Vec<u32>> {
-        let all = match operand {
-            Operand::Vector(all) => &all[..],
-            one => core::slice::from_ref(one),
-        };
+        let all = operand.elements();
         if all.len() != of.registers() as usize {
             return Err(self.malformed(i, &format!("{} registers in a fragment", of.registers())));
         }
@@ -344,7 +341,7 @@ impl<'a> Lower<'a, '_> {
         if mixed && info.c == Ty::F16 {
             let mut wide = Vec::new();
             for pair in &c {
-                let shift = self.constant(16, crate::code::Base::Zero, false)?;
+                let shift = self.number(16)?;
                 let high = self.register(Class::W32, 32)?;
                 self.fast(Op::ShrU32, high, &[*pair, shift])?;
                 for half in [*pair, high] {
@@ -362,8 +359,7 @@ impl<'a> Lower<'a, '_> {
         for _ in 0..counts[0] {
             d.push(self.register(class(in_f32.d), in_f32.d.bits().max(32))?);
         }
-        self.code.mmas.push(in_f32);
-        let x = self.code.mmas.len() as u32 - 1;
+        let x = push(&mut self.code.mmas, in_f32);
         let all = [&d[..], a, b, &c].concat();
         let list = self.list(&all);
         self.emit(Inst { list, len: all.len() as u8, defs: counts[0] as u8, x, ..Inst::new(Op::Mma) })?;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::wmma::Fragment;
-use super::{Lower, Result};
+use super::{Lower, Result, push};
 use crate::ast::Operand;
-use crate::code::{Base, Class, Inst, MemInfo, Op, Order, Scope};
+use crate::code::{Class, Inst, MemInfo, Op};
 use crate::lower::operands::SPECIAL;
 use crate::types::{Space, Ty};
 
@@ -41,11 +41,11 @@ impl<'a> Lower<'a, '_> {
         let row = match stride {
             None => {
                 let elements = if is_along { of.inner() } else { of.outer() };
-                self.constant(u64::from(elements * bits / 8), Base::Zero, false)?
+                self.number(u64::from(elements * bits / 8))?
             }
             Some(stride) => {
-                let size = self.constant(u64::from(bits), Base::Zero, false)?;
-                let three = self.constant(3, Base::Zero, false)?;
+                let size = self.number(u64::from(bits))?;
+                let three = self.number(3)?;
                 let row = self.register(Class::W32, 32)?;
                 self.fast(Op::Mul32, row, &[stride, size])?;
                 self.fast(Op::ShrU32, row, &[row, three])?;
@@ -54,13 +54,13 @@ impl<'a> Lower<'a, '_> {
         };
         let number = SPECIAL.iter().position(|s| *s == "%laneid").unwrap_or(0) as u32;
         let lane = self.special(number)?;
-        let (two, three) = (self.constant(2, Base::Zero, false)?, self.constant(3, Base::Zero, false)?);
+        let (two, three) = (self.number(2)?, self.number(3)?);
         let (group, quad) = (self.register(Class::W32, 32)?, self.register(Class::W32, 32)?);
         self.fast(Op::ShrU32, group, &[lane, two])?;
         self.fast(Op::And32, quad, &[lane, three])?;
         let step = of.lane_step();
-        let bytes = self.constant(u64::from(if is_along { step * bits / 8 } else { bits / 8 }), Base::Zero, false)?;
-        let step = self.constant(u64::from(step), Base::Zero, false)?;
+        let bytes = self.number(u64::from(if is_along { step * bits / 8 } else { bits / 8 }))?;
+        let step = self.number(u64::from(step))?;
         // Rows and bytes in them.
         let (rows, along) = if is_along { (group, quad) } else { (self.register(Class::W32, 32)?, group) };
         if !is_along {
@@ -81,7 +81,7 @@ impl<'a> Lower<'a, '_> {
         }
         let (class, bits, mad) =
             if access.wide { (Class::W64, 64, Op::MadWideU32) } else { (Class::W32, 32, Op::Mad32) };
-        let times = self.constant(u64::from(n), Base::Zero, false)?;
+        let times = self.number(u64::from(n))?;
         let row = self.register(class, bits)?;
         self.fast(mad, row, &[times, access.row, access.first])?;
         access.rows.insert(n, row);
@@ -100,23 +100,12 @@ impl<'a> Lower<'a, '_> {
         let (outer, inner) = at;
         let (rows, elements) = if access.is_along { (outer, inner) } else { (inner, outer) };
         let a = self.wmma_row(access, rows)?;
-        let mem = MemInfo {
-            space: access.space,
-            bytes,
-            elements: 1,
-            signed: false,
-            wide: bytes == 8,
-            bits: if bytes == 8 { 64 } else { 32 },
-            address64: access.wide,
-            offset: access.offset.wrapping_add(i64::from(elements * access.of.ty.bits() / 8)),
-            order: Order::Weak,
-            scope: Scope::Cta,
-            nc: false,
-        };
-        self.code.mems.push(mem);
-        let x = self.code.mems.len() as u32 - 1;
+        let (wide, bits) = (bytes == 8, if bytes == 8 { 64 } else { 32 });
+        let offset = access.offset.wrapping_add(i64::from(elements * access.of.ty.bits() / 8));
+        let mem = MemInfo { wide, bits, ..MemInfo::weak(access.space, bytes, access.wide, offset) };
+        let x = push(&mut self.code.mems, mem);
         let list = self.list(&[register]);
-        self.emit(Inst { a, list, len: 1, defs: u8::from(op == Op::Ld), x, ..Inst::new(op) }).map(drop)
+        self.emit(Inst { a, list, len: 1, defs: u8::from(op == Op::Ld), x, ..Inst::new(op) })
     }
 
     pub(super) fn wmma_load_register(&mut self, access: &mut FragmentAddresses, n: u32) -> Result<u32> {
@@ -158,7 +147,7 @@ impl<'a> Lower<'a, '_> {
                 continue;
             }
             for e in 0..of.per() {
-                let shift = self.constant(u64::from(of.ty.bits() * e), Base::Zero, false)?;
+                let shift = self.number(u64::from(of.ty.bits() * e))?;
                 let part = self.register(Class::W32, 32)?;
                 self.fast(Op::ShrU32, part, &[*register, shift])?;
                 self.wmma_move(access, Op::St, (outer, inner + e), bytes, part)?;

@@ -6,84 +6,27 @@ use super::access::{Place, addresses, fault, locate, read, write};
 use super::vector::Rows;
 use super::warp::{Block, Warp};
 use super::{Grid, defined, race};
-use crate::code::{AtomInfo, AtomOp, Inst};
-use crate::num::{FTZ, float, half2};
+use crate::code::{AtomOp, Inst};
+use crate::num::{FTZ, LaneFn, by_float, by_integer};
 use crate::types::Ty;
 
-/// The new value of the memory.
-fn combine(info: &AtomInfo, old: u64, a: u64, b: u64, shared: bool) -> u64 {
-    let (narrow, signed) = (info.ty.bits() == 32, info.ty.is_signed());
-    let cut = |v: u64| if narrow { v & 0xffff_ffff } else { v };
-    let less = |x: u64, y: u64| match (narrow, signed) {
-        (true, true) => (x as i32) < y as i32,
-        (false, true) => (x as i64) < y as i64,
-        _ => cut(x) < cut(y),
-    };
-    match info.op {
+/// The new value of memory: of the old one, the operand, and what a swap puts there.
+pub(super) fn combine(op: AtomOp, ty: Ty, [old, a, b]: [u64; 3], ctl: u32) -> u64 {
+    let by = |f: Option<LaneFn>, bytes: fn(u64, u64) -> u64| f.map_or_else(|| bytes(old, a), |f| f(old, a, 0, ctl));
+    match op {
         AtomOp::And => old & a,
         AtomOp::Or => old | a,
         AtomOp::Xor => old ^ a,
         AtomOp::Exch => a,
         AtomOp::Cas => {
-            let keep = if info.ty.bits() == 16 {
-                0xffff
-            } else if narrow {
-                0xffff_ffff
-            } else {
-                u64::MAX
-            };
+            let keep = u64::MAX >> (64 - ty.bits());
             if old & keep == a & keep { b } else { old }
         }
-        AtomOp::Inc => {
-            if old as u32 >= a as u32 {
-                0
-            } else {
-                old + 1
-            }
-        }
-        AtomOp::Dec => {
-            if old as u32 == 0 || old as u32 > a as u32 {
-                a
-            } else {
-                old - 1
-            }
-        }
-        AtomOp::Add => match info.ty {
-            // PTX ISA, "atom": f32 additions in global memory flush subnormals, in shared memory they do not.
-            Ty::F32 => float::f32::add(old, a, 0, if shared { 0 } else { FTZ }),
-            Ty::F64 => float::f64::add(old, a, 0, 0),
-            Ty::F16 => float::f16::add(old, a, 0, 0),
-            Ty::Bf16 => float::bf16::add(old, a, 0, 0),
-            Ty::F16x2 => half2::f16x2::add(old, a, 0, 0),
-            Ty::Bf16x2 => half2::bf16x2::add(old, a, 0, 0),
-            _ => cut(old.wrapping_add(a)),
-        },
-        AtomOp::Min => match info.ty {
-            Ty::F16 => float::f16::min(old, a, 0, 0),
-            Ty::Bf16 => float::bf16::min(old, a, 0, 0),
-            Ty::F16x2 => half2::f16x2::min(old, a, 0, 0),
-            Ty::Bf16x2 => half2::bf16x2::min(old, a, 0, 0),
-            _ => {
-                if less(a, old) {
-                    a
-                } else {
-                    old
-                }
-            }
-        },
-        AtomOp::Max => match info.ty {
-            Ty::F16 => float::f16::max(old, a, 0, 0),
-            Ty::Bf16 => float::bf16::max(old, a, 0, 0),
-            Ty::F16x2 => half2::f16x2::max(old, a, 0, 0),
-            Ty::Bf16x2 => half2::bf16x2::max(old, a, 0, 0),
-            _ => {
-                if less(old, a) {
-                    a
-                } else {
-                    old
-                }
-            }
-        },
+        AtomOp::Inc => (old as u32).checked_add(1).filter(|new| *new <= a as u32).map_or(0, u64::from),
+        AtomOp::Dec => (old as u32).checked_sub(1).filter(|new| *new < a as u32).map_or(a, u64::from),
+        AtomOp::Add => by(by_float!(ty, add).or(by_integer!(ty, add)), u64::wrapping_add),
+        AtomOp::Min => by(by_float!(ty, min).or(by_integer!(ty, min)), u64::min),
+        AtomOp::Max => by(by_float!(ty, max).or(by_integer!(ty, max)), u64::max),
     }
 }
 
@@ -117,13 +60,15 @@ pub(super) unsafe fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, 
         if g.checks.init {
             defined::atomic(g, b, w, inst, pc, l, place);
         }
-        let is_shared = matches!(place, Place::Shared(_));
+        // PTX ISA, "atom": f32 additions in global memory flush subnormals, in shared memory they do not.
+        let flushes = info.ty == Ty::F32 && info.op == AtomOp::Add && !matches!(place, Place::Shared(_));
+        let ctl = if flushes { FTZ } else { 0 };
         for e in 0..lanes {
             let place = place.plus(e as u64 * u64::from(mem.bytes));
             let old = read(g, b, w, place, mem.bytes);
             let a = value(uses[e], l as usize);
             let second = uses.get(lanes + e).map_or(0, |row| value(*row, l as usize));
-            let new = combine(info, old, a, second, is_shared);
+            let new = combine(info.op, info.ty, [old, a, second], ctl);
             write(g, b, w, place, mem.bytes, new);
             if let Some(d) = defs.get(e) {
                 // SAFETY: the caller says so.

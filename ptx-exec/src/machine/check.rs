@@ -2,10 +2,11 @@
 
 use super::lanes::shfl_source;
 use super::origin::{Decides, From};
-use super::shadow::{classes, pair, widen};
+use super::shadow::{pair, widen};
 use super::warp::{Block, Warp};
 use super::{Grid, hopper, origin};
 use crate::code::{Class, Inst, NONE, Op, ShflMode, VoteMode};
+use crate::proof::classes;
 
 pub(super) const ALL: u64 = u64::MAX;
 

@@ -6,7 +6,8 @@ use super::vector::Rows;
 use super::warp::{Block, Group, Wait, Warp};
 use super::{Grid, cluster, discard, flight, maps, mbarrier, mbarrier_wait, proxy, st_async, tma, wgmma, wgmma_groups};
 use crate::code::{Class, Inst, NONE, Op};
-use crate::code_async::{MapOp, classes};
+use crate::code_async::MapOp;
+use crate::proof::classes;
 
 /// How the loop continues.
 pub(super) enum Next {

@@ -56,8 +56,6 @@ mod tensor_v3;
 mod tma;
 mod tma_move;
 mod touch;
-#[cfg(test)]
-mod touch_laws;
 mod tracked;
 mod vector;
 mod warp;

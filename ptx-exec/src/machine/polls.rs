@@ -3,10 +3,10 @@
 use super::access::from_bytes;
 use super::block::Running;
 use super::check;
-use super::shadow::classes;
 use super::warp::{Group, Warp};
 use super::{Grid, SHARED_WINDOW, WINDOW, report};
 use crate::code::{Class, Code, Inst, MemInfo, NONE, Op};
+use crate::proof::classes;
 use crate::types::Space;
 
 /// Accesses of a loop that are listed.

@@ -4,7 +4,8 @@ use super::Grid;
 use super::origin::From;
 use super::vector::Row;
 use super::warp::refill;
-use crate::code::{Class, Code, Draft, Inst, NONE, Op, RedMode};
+use crate::code::{Class, Code, Inst, NONE, Op};
+use crate::proof::classes;
 
 /// The uninitialised bits of registers. Lanes that do not exist, or have exited, do not count.
 #[derive(Default)]
@@ -188,50 +189,6 @@ pub(super) fn pair(rows: &[Row]) -> [u64; 32] {
         let row = &rows[l / 16].0;
         u64::from(row[l % 16 * 2]) | u64::from(row[l % 16 * 2 + 1]) << 32
     })
-}
-
-/// Classes of d, e, a, b, c.
-pub(in super::super) fn classes(code: &Draft, inst: &Inst) -> [Class; 5] {
-    use Class::{Pred, W32, W64};
-    let wide = |yes: bool| if yes { W64 } else { W32 };
-    match inst.op {
-        Op::Mov64 | Op::Add64 | Op::Sub64 | Op::Mul64 | Op::And64 | Op::Or64 | Op::Xor64 => [W64, W64, W64, W64, W64],
-        Op::Shl64 | Op::ShrU64 | Op::ShrS64 => [W64, W32, W64, W32, W32],
-        Op::Selp64 => [W64, W32, W64, W64, Pred],
-        Op::Selp32 => [W32, W32, W32, W32, Pred],
-        Op::MulWideU32 | Op::MulWideS32 | Op::Widen | Op::WidenS | Op::Pack64 => [W64, W32, W32, W32, W32],
-        Op::MadWideU32 | Op::MadWideS32 => [W64, W32, W32, W32, W64],
-        Op::Narrow | Op::Unpack64 => [W32, W32, W64, W32, W32],
-        Op::SetpS32 | Op::SetpU32 | Op::SetpF32 => [Pred, Pred, W32, W32, Pred],
-        Op::SetpS64 | Op::SetpU64 => [Pred, Pred, W64, W64, Pred],
-        Op::SetpLane => {
-            let c = wide(code.setps[inst.x as usize].wide);
-            [Pred, Pred, c, c, Pred]
-        }
-        Op::PMov | Op::PAnd | Op::POr | Op::PXor | Op::PNot | Op::PImm => [Pred; 5],
-        Op::Lane => {
-            let i = &code.lanes[inst.x as usize];
-            [i.d, W32, i.a, i.b, i.c]
-        }
-        Op::Carry => {
-            let c = wide(inst.x & 2 != 0);
-            [c, Pred, c, c, Pred]
-        }
-        Op::Sreg => {
-            let is_wide = crate::lower::operands::is_wide_special(inst.x);
-            [wide(is_wide == Some(true)), W32, W32, W32, W32]
-        }
-        Op::IsSpace => [Pred, W32, W64, W32, W32],
-        Op::Shfl => [W32, Pred, W32, W32, W32],
-        Op::Vote => [if inst.x == 3 { W32 } else { Pred }, W32, Pred, W32, W32],
-        Op::Match => [W32, Pred, wide(inst.x & 2 != 0), W32, W32],
-        Op::Elect => [W32, Pred, W32, W32, W32],
-        Op::BarRed => {
-            let d = if code.bars[inst.x as usize].red == RedMode::Popc { W32 } else { Pred };
-            [d, W32, W32, W32, Pred]
-        }
-        _ => crate::code_async::classes(code, inst),
-    }
 }
 
 /// The shadow entries that the loop checks before each instruction of an entry.

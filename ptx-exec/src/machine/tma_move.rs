@@ -1,15 +1,15 @@
 //! Bulk and tensor copies move their bytes: boxes of tensors to swizzled rows in shared memory, and back.
 
 use super::access::Place;
+use super::atomics::combine;
 use super::causes::Broken;
 use super::flight::finding;
 use super::origin::{self, Decides};
 use super::tma::Flight;
 use super::warp::Block;
 use super::{Grid, mbarrier, report};
-use crate::code_async::{BulkRed, BulkWay};
+use crate::code_async::BulkWay;
 use crate::map_image::{Element, Map};
-use crate::num::format::{BF16, F16};
 use crate::tensor_map::MapSwizzle;
 use crate::types::{Space, Ty};
 use crate::{FindingKind, Rule};
@@ -295,7 +295,7 @@ fn write_global(g: &Grid<'_>, f: &Flight, at: u64, data: &[(u8, bool)], ty: Ty, 
         // SAFETY: the caller has found them in an allocation.
         unsafe {
             let value = match f.info.red {
-                Some((op, _)) => reduce(op, ty, g.memory.read(at, n), value),
+                Some((op, _)) => combine(op, ty, [g.memory.read(at, n), value, 0], 0),
                 None => value,
             };
             g.memory.write(at, n, value);
@@ -325,7 +325,7 @@ fn reduced_near(f: &Flight, b: &Block, data: Vec<(u8, bool)>) -> Vec<(u8, bool)>
     for (i, element) in out.chunks_mut(width).enumerate() {
         let at = f.near as usize + i * width;
         let old = value(&mut b.shared[at..at + element.len()].iter().copied());
-        let new = reduce(op, ty, old, value(&mut element.iter().map(|(byte, _)| *byte)));
+        let new = combine(op, ty, [old, value(&mut element.iter().map(|(byte, _)| *byte)), 0], 0);
         // One undefined byte makes the whole result undefined.
         let written = |i: usize| b.shared_written.get(i).is_none_or(|w| *w != 0);
         let is_defined = element.iter().all(|(_, written)| *written) && (at..at + element.len()).all(written);
@@ -352,69 +352,5 @@ fn map_type(element: Element) -> Ty {
         Element::U64 => Ty::U64,
         Element::U16 => Ty::U16,
         Element::U8 => Ty::U8,
-    }
-}
-
-/// One element of a reduction.
-fn reduce(op: BulkRed, ty: Ty, old: u64, new: u64) -> u64 {
-    let signed = |v: u64| match ty.bits() {
-        8 => i64::from(v as i8),
-        16 => i64::from(v as i16),
-        32 => i64::from(v as i32),
-        _ => v as i64,
-    };
-    let float = |v: u64| match ty {
-        Ty::F16 => F16.to_f64(v),
-        Ty::Bf16 => BF16.to_f64(v),
-        Ty::F32 => f64::from(f32::from_bits(v as u32)),
-        _ => f64::from_bits(v),
-    };
-    let less = if ty.is_float() {
-        float(new) < float(old)
-    } else if ty.is_signed() {
-        signed(new) < signed(old)
-    } else {
-        new < old
-    };
-    match op {
-        BulkRed::Add => match ty {
-            // A sum of two halves is exact in f64, and one of two f32 rounds as in f32.
-            Ty::F16 => F16.from_f64(float(old) + float(new), 0, false),
-            Ty::Bf16 => BF16.from_f64(float(old) + float(new), 0, false),
-            Ty::F32 => u64::from((f32::from_bits(old as u32) + f32::from_bits(new as u32)).to_bits()),
-            Ty::F64 => (f64::from_bits(old) + f64::from_bits(new)).to_bits(),
-            _ => old.wrapping_add(new),
-        },
-        BulkRed::Min => {
-            if less {
-                new
-            } else {
-                old
-            }
-        }
-        BulkRed::Max => {
-            if less {
-                old
-            } else {
-                new
-            }
-        }
-        BulkRed::Inc => {
-            if old >= new {
-                0
-            } else {
-                old + 1
-            }
-        }
-        BulkRed::Dec => {
-            if old == 0 || old > new {
-                new
-            } else {
-                old - 1
-            }
-        }
-        BulkRed::And => old & new,
-        BulkRed::Or => old | new,
-        BulkRed::Xor => old ^ new,
     }
 }

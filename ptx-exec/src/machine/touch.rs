@@ -272,3 +272,6 @@ impl Races {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -203,7 +203,7 @@ pub(super) fn touched(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc
         return;
     }
     let (mut reads, mut writes) = (Vec::new(), Vec::new());
-    let classes = super::shadow::classes(g.code, inst);
+    let classes = crate::proof::classes(g.code, inst);
     operands_of(g.code, inst, classes, |r, write| if write { writes.push(r) } else { reads.push(r) });
     let in_flight = w.flying.wgmma.all.iter().find(|p| {
         let of = g.code.insts[p.pc as usize];

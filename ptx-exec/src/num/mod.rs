@@ -36,3 +36,34 @@ pub(super) const XORSIGN: u32 = 1 << 8;
 pub(super) const ABS: u32 = 1 << 9;
 /// First free bit for an instruction's own use.
 pub(super) const OWN: u32 = 16;
+
+/// The functions of an integer type.
+macro_rules! by_integer {
+    ($ty:expr, $f:ident) => {
+        match $ty {
+            $crate::types::Ty::S16 => Some($crate::num::int::s16::$f as $crate::num::LaneFn),
+            $crate::types::Ty::U16 | $crate::types::Ty::B16 => Some($crate::num::int::u16::$f as $crate::num::LaneFn),
+            $crate::types::Ty::S32 => Some($crate::num::int::s32::$f as $crate::num::LaneFn),
+            $crate::types::Ty::U32 | $crate::types::Ty::B32 => Some($crate::num::int::u32::$f as $crate::num::LaneFn),
+            $crate::types::Ty::S64 => Some($crate::num::int::s64::$f as $crate::num::LaneFn),
+            $crate::types::Ty::U64 | $crate::types::Ty::B64 => Some($crate::num::int::u64::$f as $crate::num::LaneFn),
+            _ => None,
+        }
+    };
+}
+
+/// The functions of a float type.
+macro_rules! by_float {
+    ($ty:expr, $f:ident) => {
+        match $ty {
+            $crate::types::Ty::F32 => Some($crate::num::float::f32::$f as $crate::num::LaneFn),
+            $crate::types::Ty::F16 => Some($crate::num::float::f16::$f as $crate::num::LaneFn),
+            $crate::types::Ty::Bf16 => Some($crate::num::float::bf16::$f as $crate::num::LaneFn),
+            $crate::types::Ty::F64 => Some($crate::num::float::f64::$f as $crate::num::LaneFn),
+            $crate::types::Ty::F16x2 => Some($crate::num::half2::f16x2::$f as $crate::num::LaneFn),
+            $crate::types::Ty::Bf16x2 => Some($crate::num::half2::bf16x2::$f as $crate::num::LaneFn),
+            _ => None,
+        }
+    };
+}
+pub(super) use {by_float, by_integer};

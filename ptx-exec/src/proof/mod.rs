@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use super::code::{Class, Draft, Inst, NONE, Op};
 use super::error::{Error, ErrorKind};
 use super::lower::{regs, wgmma};
+pub(super) use operands::classes;
 use operands::{Shape, Slot, shape};
 
 /// A proved entry. Each `Code` has these properties:

@@ -28,6 +28,21 @@ pub(super) struct Shape {
     pub(super) list: [(u32, Class); 4],
 }
 
+impl Slot {
+    /// The class; operands that are not there have any.
+    fn class(self) -> Class {
+        match self {
+            Slot::No => Class::W32,
+            Slot::May(class) | Slot::Must(class) => class,
+        }
+    }
+}
+
+/// Classes of d, e, a, b, c of an instruction of a [`Code`](super::Code).
+pub(in super::super) fn classes(code: &Draft, inst: &Inst) -> [Class; 5] {
+    shape(code, inst).map_or([Class::W32; 5], |s| [s.d, s.e, s.a, s.b, s.c].map(Slot::class))
+}
+
 const NO_LIST: [(u32, Class); 4] = [(0, Class::W32); 4];
 
 /// Operands in the fields alone.
