@@ -21,7 +21,7 @@ wings! {
 use {
     build::{artifact, bundle, fatbin, store},
     cute::{atom, layout},
-    generate::{emit, expr, model, plan, recipe, reference, tensor, tiling},
+    generate::{cuda, emit, expr, model, plan, recipe, reference, tensor, tiling},
     ground::{arch, diagnostic, digest, dtype, fence, near, reserved, settings, units, view},
 };
 

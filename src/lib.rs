@@ -85,7 +85,7 @@ pub use cute::draw;
 pub use cute::{algebra_tool, atom, layout};
 #[cfg(feature = "emit")]
 pub use generate::emit;
-pub use generate::{expr, model, plan, recipe, reference, tensor, tiling};
+pub use generate::{cuda, expr, model, plan, recipe, reference, tensor, tiling};
 #[cfg(not(feature = "cuda"))]
 use ground::fence;
 pub use ground::{arch, diagnostic, digest, dtype, settings, units, view};

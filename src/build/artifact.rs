@@ -9,6 +9,26 @@ use crate::plan::{Abi, AbiError, Plan};
 use crate::recipe::Recipe;
 use crate::settings::Settings;
 
+/// The type of a kernel: which artifacts it stands for. Every [`Recipe`] is one; the module of a kernel of
+/// [one's own](crate::cuda) has another.
+pub trait Kind: 'static {
+    /// The family of its artifacts.
+    const FAMILY: &'static str;
+
+    /// The name of its artifact, where it stands for one kernel only.
+    const KERNEL: Option<&'static str> = None;
+}
+
+impl<R: Recipe> Kind for R {
+    const FAMILY: &'static str = R::FAMILY;
+}
+
+/// A kernel that is launched by a safe function: it is proved, or somebody vouches for it. A launch compares with the kernel's ABI, so
+/// that a type alone vouches for nothing.
+pub trait Vouched: Kind {}
+
+impl<R: Recipe> Vouched for R {}
+
 /// A kernel that a build script embeds. Only its module makes it, and its contents cannot change. Its code is compared
 /// with the sha256 from the build before it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,6 +167,14 @@ pub enum ArtifactError {
         /// The type's value.
         required: &'static str,
     },
+    /// Another kernel than the type says.
+    #[error("the artifact is kernel `{found}`, the type asks for `{required}`")]
+    Kernel {
+        /// The artifact's value.
+        found: String,
+        /// The type's value.
+        required: &'static str,
+    },
     /// Its ABI cannot be read, or means something else here.
     #[error(transparent)]
     Abi(#[from] AbiError),
@@ -188,9 +216,12 @@ impl<'a> Artifact<'a> {
     ///
     /// # Errors
     /// See [`ArtifactError`].
-    pub fn open<R: Recipe>(&self) -> Result<Vec<Abi>, ArtifactError> {
+    pub fn open<R: Kind>(&self) -> Result<Vec<Abi>, ArtifactError> {
         if self.0.family != R::FAMILY {
             return Err(ArtifactError::Family { found: self.0.family.to_owned(), required: R::FAMILY });
+        }
+        if let Some(required) = R::KERNEL.filter(|name| *name != self.0.name) {
+            return Err(ArtifactError::Kernel { found: self.0.name.to_owned(), required });
         }
         let open = |text: &Text| {
             let required: Digest = text.digest.parse()?;

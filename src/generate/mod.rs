@@ -1,5 +1,6 @@
 //! From a recipe to its text: plans, tilings, proofs, predictions, CuTe C++.
 
+pub mod cuda;
 #[cfg(feature = "emit")]
 pub mod emit;
 pub mod expr;

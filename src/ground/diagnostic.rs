@@ -57,6 +57,7 @@ codes! {
     SplitK = "CT027", "K cannot be split so";
     Instruction = "CT028", "an architecture lacks the kernel's instructions";
     Family = "CT029", "the recipe is none of its family";
+    Declaration = "CT030", "the declaration of an entry cannot be read";
     ViewCount = "CT101", "the number of views is wrong";
     ViewType = "CT102", "a view has another element type than the kernel";
     ViewAccess = "CT103", "a view has another access than the kernel needs";
@@ -69,6 +70,7 @@ codes! {
     ProblemTooLarge = "CT110", "the problem is too large for the kernel's index types or the grid";
     ViewStride = "CT111", "a view has other strides than the kernel was generated for";
     ScalarCount = "CT112", "the number of run-time scalars is wrong";
+    Demand = "CT113", "a launch does not meet what the kernel was declared with";
 }
 
 impl fmt::Display for Code {

@@ -14,6 +14,7 @@ mod host_launch;
 #[cfg(all(target_os = "linux", feature = "build"))]
 mod machine_code;
 mod nvcc;
+mod own;
 mod resources;
 mod sanitize_script;
 mod sass;

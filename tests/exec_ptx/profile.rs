@@ -137,7 +137,7 @@ pub(crate) mod kernels {
             let bytes = (view.available.0 * view.dtype.bytes().0) as usize;
             match view.access {
                 Access::Read => Buffer::Read(&storage[*start..*start + bytes]),
-                Access::Write => Buffer::Write(&mut storage[*start..*start + bytes]),
+                Access::Write | Access::ReadWrite => Buffer::Write(&mut storage[*start..*start + bytes]),
             }
         });
         let options = Options { profile: true, placement: Placement::Driver, modes: Modes::PLAIN, ..BOUNDED };

@@ -4,6 +4,7 @@
 
 mod apply;
 pub(crate) mod gemm;
+mod own;
 mod sgemm;
 mod sum;
 
@@ -129,6 +130,7 @@ fn every_refusal_says_what_was_found_required_why_and_what_helps() {
     expect_file!["rejects/sgemm.txt"].assert_eq(&texts(sgemm::all()));
     expect_file!["rejects/gemm.txt"].assert_eq(&texts(gemm::all()));
     expect_file!["rejects/sum.txt"].assert_eq(&texts(sum::all()));
+    expect_file!["rejects/own.txt"].assert_eq(&texts(own::all()));
 }
 
 /// Codes that no recipe of today can reach, because an earlier check catches the cause; each with that check.
@@ -140,7 +142,13 @@ const SHADOWED: &[(Code, &str)] = &[
 
 #[test]
 fn every_code_has_a_reject() {
-    let rejects = all().into_iter().chain(apply::all()).chain(sgemm::all()).chain(gemm::all()).chain(sum::all());
+    let rejects = all()
+        .into_iter()
+        .chain(apply::all())
+        .chain(sgemm::all())
+        .chain(gemm::all())
+        .chain(sum::all())
+        .chain(own::all());
     let mut seen: BTreeSet<Code> = rejects.flat_map(|(_, d)| d).map(|d| d.code).collect();
     for (code, why) in SHADOWED {
         assert!(seen.insert(*code), "{code} is reached, so it is not shadowed ({why})");

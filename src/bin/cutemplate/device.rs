@@ -181,6 +181,6 @@ fn buffer<'a>(matrix: &'a mut Tensor, view: &ViewRef) -> Option<Buffer<'a>> {
     let range = start..start + bytes;
     match view.access {
         Access::Read => matrix.storage().get(range).map(Buffer::Read),
-        Access::Write => matrix.storage_mut().get_mut(range).map(Buffer::Write),
+        Access::Write | Access::ReadWrite => matrix.storage_mut().get_mut(range).map(Buffer::Write),
     }
 }

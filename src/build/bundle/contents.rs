@@ -58,7 +58,7 @@ pub struct KernelRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextRow {
-    /// The digest of its [`Abi`](crate::plan::Abi), which is the file `<name>.abi.json`.
+    /// The digest of its [`Abi`](crate::plan::Abi), which is the file `<abi>.abi.json`.
     pub digest: Digest,
     /// The architectures with SASS.
     pub targets: Targets,
@@ -70,6 +70,9 @@ pub struct TextRow {
     pub ptx_driver: (u32, u32),
     /// How it was compiled, and its resources.
     pub manifest: Manifest,
+    /// The name of its ABI, where that is not the text's: several kernels of [one's own](crate::cuda) share a text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abi: Option<String>,
 }
 
 /// How a GPU runs a kernel.
@@ -95,6 +98,11 @@ impl TextRow {
     /// The name of the kernel, and the stem of its files.
     pub fn name(&self) -> &str {
         &self.manifest.name
+    }
+
+    /// The file of its ABI.
+    pub(super) fn abi_file(&self) -> String {
+        format!("{}.abi.json", self.abi.as_deref().unwrap_or(self.name()))
     }
 
     /// The files of a text, by their suffixes.
@@ -175,7 +183,7 @@ impl Contents {
             }
             names.push(&kernel.name);
             for text in &kernel.texts {
-                let files = [".fatbin", ".ptx.z", ".abi.json"].map(|suffix| text.file(suffix));
+                let files = [text.file(".fatbin"), text.file(".ptx.z"), text.abi_file()];
                 if let Some(missing) = files.iter().find(|file| !places.contains_key(*file)) {
                     let what = format!("{missing} of kernel `{}` is not in the bundle", kernel.name);
                     return Err(

@@ -58,8 +58,7 @@ pub(crate) fn unpack(out: &Path, bundle: &Bundle<'_>, root: &str) -> Result<Stri
         let mut rows: Vec<Draft> = Vec::new();
         for (text, row) in artifact.texts().iter().zip(&kernel.texts) {
             rows.push(serde_json::from_str(text.abi).map_err(|e| {
-                BundleError::new(Kind::Contents, format!("{} cannot be read", row.file(".abi.json")))
-                    .found(e.to_string())
+                BundleError::new(Kind::Contents, format!("{} cannot be read", row.abi_file())).found(e.to_string())
             })?);
             let Code::Fatbin { bytes, ptx, .. } = text.code else { continue };
             let ptx = ptx.text().map_err(|e| {
@@ -68,14 +67,20 @@ pub(crate) fn unpack(out: &Path, bundle: &Bundle<'_>, root: &str) -> Result<Stri
             })?;
             put(out, &row.file(".fatbin"), bytes)?;
             put(out, &row.file(".ptx"), ptx.as_bytes())?;
-            put(out, &row.file(".abi.json"), text.abi.as_bytes())?;
+            put(out, &row.abi_file(), text.abi.as_bytes())?;
         }
         let parts = rows.iter().zip(artifact.texts()).map(|(row, text)| {
             let code = match text.code {
                 Code::Fatbin { sha256, .. } => Embedded::Fatbin { sha256 },
                 Code::Stub { why } => Embedded::Stub { why },
             };
-            Part { row, digest: text.digest.to_owned(), code }
+            (row, text.digest.to_owned(), code)
+        });
+        let parts = parts.zip(&kernel.texts).map(|((row, digest, code), text)| Part {
+            row,
+            digest,
+            code,
+            stem: text.manifest.name.clone(),
         });
         modules += &module(root, &kernel.name, &parts.collect::<Vec<_>>());
     }

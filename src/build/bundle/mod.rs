@@ -87,7 +87,7 @@ pub fn inspect(path: &Path) -> Result<Inspected, BundleError> {
     let bytes = fs::read(path).map_err(|e| file_error(path, &e))?;
     let archive = Archive::read(bytes.into())?;
     let refused = |kernel: &KernelRow| -> Option<String> {
-        let open = |text: &TextRow| match archive.text(&text.file(".abi.json")) {
+        let open = |text: &TextRow| match archive.text(&text.abi_file()) {
             Ok(abi) => Abi::open(abi, text.digest).err().map(|e| e.to_string()),
             Err(error) => Some(error.to_string()),
         };
@@ -186,7 +186,7 @@ impl<'a> Bundle<'a> {
         for (text, [digest, sha256]) in kernel.texts.iter().zip(sums) {
             let ptx = Ptx::Packed { bytes: self.archive.file(&text.file(".ptx.z"))?, len: text.ptx_bytes };
             let code = Code::Fatbin { bytes: self.archive.file(&text.file(".fatbin"))?, sha256, ptx };
-            texts.push(Text { abi: self.archive.text(&text.file(".abi.json"))?, digest, code });
+            texts.push(Text { abi: self.archive.text(&text.abi_file())?, digest, code });
         }
         // SAFETY: whoever pinned the bundle's sha256, or read it unchecked, vouches for its contents. Each file
         // has the sha256 that the contents say.

@@ -1,7 +1,10 @@
 //! The Rust side of a kernel: the module that a crate includes.
 
+mod own;
+
 use core::fmt::Write as _;
 
+use crate::cuda;
 use crate::dtype::DType;
 #[cfg(feature = "build")]
 use crate::plan::Plan;
@@ -31,6 +34,8 @@ pub(crate) struct Part<'a> {
     /// The digest of its ABI.
     pub(crate) digest: String,
     pub(crate) code: Embedded<'a>,
+    /// The stem of the fatbin's and the PTX's file.
+    pub(crate) stem: String,
 }
 
 /// A text that stays on its line, whatever is in it.
@@ -69,7 +74,10 @@ pub fn rust_module<'a>(plan: &Plan, codes: &mut dyn Iterator<Item = Embedded<'a>
 pub(crate) fn plan_module<'a>(root: &str, plan: &Plan, codes: &mut dyn Iterator<Item = Embedded<'a>>) -> String {
     let rows: Vec<&Draft> = plan.parts().iter().map(|part| part.abi().draft()).collect();
     let parts = plan.parts().iter().zip(&rows).zip(codes);
-    let parts = parts.map(|((part, row), code)| Part { row, digest: part.abi().digest().to_string(), code });
+    let parts = parts.map(|((part, row), code)| {
+        let (digest, stem) = (part.abi().digest().to_string(), part.stem().to_owned());
+        Part { row, digest, code, stem }
+    });
     module(root, plan.name(), &parts.collect::<Vec<_>>())
 }
 
@@ -89,13 +97,19 @@ pub(crate) fn module(root: &str, kernel: &str, parts: &[Part<'_>]) -> String {
         path if path.contains("::") => format!("::{path}"),
         name => format!("{root}::recipe::{name}"),
     };
+    let is_own = family == cuda::FAMILY;
+    let kind = if is_own {
+        own::kind(root, &kernel, first.row)
+    } else {
+        format!("    /// The type of its recipe.\n    pub type Recipe = {ty};\n")
+    };
+    let doc = first.row.settings.get(cuda::DOC).map_or(String::new(), |doc| format!("/// {}\n///\n", line(doc)));
     let _ = writeln!(
         out,
-        "/// Kernel `{kernel}`, generated from `{recipe}` for {}.\n\
+        "{doc}/// Kernel `{kernel}`, generated from `{recipe}` for {}.\n\
          #[allow(dead_code, unreachable_pub, clippy::too_many_arguments)]\n\
-         pub mod {kernel} {{\n    \
-             /// The type of its recipe.\n    \
-             pub type Recipe = {ty};\n\n    \
+         pub mod {kernel} {{\n\
+         {kind}\n    \
              /// The {what}, with what is needed to check and launch it.\n    \
              pub static ARTIFACT: {root}::artifact::Artifact<'static> = {root}::__artifact! {{\n        \
                  family: \"{family}\",\n        \
@@ -105,14 +119,18 @@ pub(crate) fn module(root: &str, kernel: &str, parts: &[Part<'_>]) -> String {
     );
     parts.iter().for_each(|part| artifact_text(root, part, &mut out));
     out.push_str("        ]),\n    };\n");
-    arguments(root, first.row, &mut out);
-    parts.iter().for_each(|part| params(root, &kernel, part.row, &mut out));
+    if is_own {
+        own::arguments(root, first.row, &mut out);
+    } else {
+        arguments(root, first.row, &mut out);
+        parts.iter().for_each(|part| params(root, &kernel, part.row, &mut out));
+    }
     out.push_str("}\n");
     out
 }
 
 fn artifact_text(root: &str, part: &Part<'_>, out: &mut String) {
-    let (name, digest) = (word(&part.row.name), &part.digest);
+    let (name, digest, stem) = (word(&part.row.name), &part.digest, word(&part.stem));
     let _ = writeln!(
         out,
         "            {root}::artifact::Text {{\n                \
@@ -123,9 +141,9 @@ fn artifact_text(root: &str, part: &Part<'_>, out: &mut String) {
         Embedded::Fatbin { sha256 } => writeln!(
             out,
             "                code: {root}::artifact::Code::Fatbin {{\n                    \
-                 bytes: include_bytes!(\"{name}.fatbin\"),\n                    \
+                 bytes: include_bytes!(\"{stem}.fatbin\"),\n                    \
                  sha256: \"{}\",\n                    \
-                 ptx: {root}::artifact::Ptx::Text(include_str!(\"{name}.ptx\")),\n                }},",
+                 ptx: {root}::artifact::Ptx::Text(include_str!(\"{stem}.ptx\")),\n                }},",
             line(sha256).replace('"', ""),
         ),
         Embedded::Stub { why } => {

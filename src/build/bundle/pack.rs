@@ -33,15 +33,20 @@ pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)], cutlass: &str) -> (Vec<u
     for (plan, made) in sorted {
         let mut texts = Vec::new();
         for (part, made) in plan.parts().iter().zip(made) {
-            let name = part.name();
-            let mut add = |suffix: &str, bytes: Vec<u8>| {
-                files.push((FileDigest::of(&format!("{name}{suffix}"), &bytes), bytes));
+            let (name, stem) = (part.name(), part.stem());
+            let mut add = |name: &str, suffix: &str, bytes: Vec<u8>| {
+                let file = FileDigest::of(&format!("{name}{suffix}"), &bytes);
+                // Kernels of one's own share a text.
+                if !files.iter().any(|(known, _)| known.name == file.name) {
+                    files.push((file, bytes));
+                }
             };
-            add(".fatbin", made.fatbin.to_vec());
-            add(".ptx.z", miniz_oxide::deflate::compress_to_vec_zlib(made.ptx.as_bytes(), LEVEL));
-            add(".abi.json", part.abi().to_json().into_bytes());
-            let unit: Unit = emit::render(part);
-            files.extend(unit.files().iter().map(|file| {
+            add(stem, ".fatbin", made.fatbin.to_vec());
+            add(stem, ".ptx.z", miniz_oxide::deflate::compress_to_vec_zlib(made.ptx.as_bytes(), LEVEL));
+            add(name, ".abi.json", part.abi().to_json().into_bytes());
+            // Its author decides whether a text of one's own is handed on.
+            let unit: Option<Unit> = part.kernel.own().is_none().then(|| emit::render(part));
+            files.extend(unit.iter().flat_map(Unit::files).map(|file| {
                 let bytes = file.text.clone().into_bytes();
                 (FileDigest::of(&file.name, &bytes), bytes)
             }));
@@ -53,6 +58,7 @@ pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)], cutlass: &str) -> (Vec<u
                 driver: (major, 0),
                 ptx_driver: (major, minor),
                 manifest: made.manifest.clone(),
+                abi: (name != stem).then(|| name.to_owned()),
             });
         }
         rows.push(KernelRow {

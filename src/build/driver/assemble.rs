@@ -30,7 +30,8 @@ pub(super) fn generations(unit: &Unit, targets: &Targets) -> Vec<Targets> {
     let has = |dtype: &DType| unit.header().text.contains(dtype.cxx());
     let narrow = [DType::E4m3, DType::E5m2].iter().any(has);
     let since = |arch: &Arch| [(8, 0), (8, 9)].map(|since| arch.capability() >= since && (narrow || since == (8, 0)));
-    let own = targets.archs().chunk_by(|a, b| since(a) == since(b));
+    // A text of one's own may ask for the architecture, as CuTe's headers do.
+    let own = targets.archs().chunk_by(|a, b| unit.own().is_none() && since(a) == since(b));
     own.filter_map(|archs| Targets::new(archs.iter().copied())).collect()
 }
 

@@ -97,6 +97,7 @@ impl Config {
     /// As [`Config::try_compile`].
     pub fn pack(&self) -> Result<(Vec<u8>, Digest), Error> {
         let finder = self.finder.clone().unwrap_or_else(Finder::from_env);
+        self.whole()?;
         let plans = self.plans()?;
         let parts = || plans.iter().flat_map(Plan::parts);
         let units: Vec<(Unit, Targets)> = parts().map(|p| (emit::render(p), p.targets().clone())).collect();

@@ -8,6 +8,7 @@ use super::compiled::Compiled;
 use super::error::Error;
 use super::left::{leave, leave_stub, made, said, stub_wanted, stub_warning, write};
 use super::nvcc::Compiler;
+use super::own;
 use super::ptx::Ptx;
 use super::watch::Watch;
 use crate::arch::{Arch, Targets};
@@ -55,6 +56,8 @@ pub struct Config {
     pub(super) root: String,
     /// Files that the recipes were read from.
     pub(super) watched: Vec<PathBuf>,
+    /// Files that could not be read, and why.
+    pub(super) failed: Vec<(PathBuf, std::io::Error)>,
     out_dir: Option<PathBuf>,
     store: Option<Store>,
     flags: Vec<String>,
@@ -109,6 +112,7 @@ impl Config {
             bundle: None,
             root: "::cutemplate".to_owned(),
             watched: Vec::new(),
+            failed: Vec::new(),
             out_dir: None,
             store: None,
             flags: Vec::new(),
@@ -273,6 +277,7 @@ impl Config {
     pub fn try_compile(&self) -> Result<Vec<Built>, Error> {
         let finder = self.finder.clone().unwrap_or_else(Finder::from_env);
         let (out, script) = self.place(finder.env())?;
+        self.whole()?;
         if let Some(path) = self.given(finder.env()) {
             made(&out)?;
             let mut modules = self.take(path, &out)?;
@@ -326,6 +331,14 @@ impl Config {
         Ok(built)
     }
 
+    /// Refuses files that could not be read.
+    pub(super) fn whole(&self) -> Result<(), Error> {
+        let Some((path, why)) = self.failed.first() else { return Ok(()) };
+        let source = std::io::Error::new(why.kind(), why.to_string());
+        let help = "a path begins at the crate's folder, where cargo runs build.rs";
+        Err(Error::Io { verb: "read", path: path.clone(), source, help })
+    }
+
     fn dispatch_text(&self, d: &Dispatch) -> String {
         dispatch_module(&d.name, &d.device, &d.rows).replace("::cutemplate", &self.root)
     }
@@ -346,8 +359,13 @@ impl Config {
         plans: &[Plan],
         manifests: impl Iterator<Item = &'m Manifest>,
     ) -> Result<(), Error> {
-        let denied = plans.iter().zip(manifests).filter(|(plan, _)| self.deny_spills || plan.spills_denied());
-        let failed = denied.filter_map(|(_, manifest)| manifest.deny_spills().err()).collect();
+        let mut failed = Vec::new();
+        for (plan, manifest) in plans.iter().zip(manifests) {
+            if self.deny_spills || plan.spills_denied() {
+                failed.extend(own::deny_spills(plan, manifest).err());
+            }
+            failed.extend(own::limit_registers(plan, manifest).err());
+        }
         Error::all(failed).map_or(Ok(()), Err)
     }
 

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use super::bundle::StaleBundle;
+use super::signature::SignatureError;
 use crate::bundle::{BundleError, Manifest, Resources};
+use crate::cuda::{DECLARED, Own};
 use crate::diagnostic::PlanError;
 use crate::emit::Unit;
 use crate::store::StoreError;
@@ -43,6 +45,12 @@ pub enum Error {
     /// The compiler spills registers of a kernel for which that is denied.
     #[error("{0}")]
     Spills(#[from] Box<SpillError>),
+    /// A thread of a kernel takes more registers than it may.
+    #[error("{0}")]
+    Registers(#[from] Box<RegisterError>),
+    /// An entry of one's own is not what it is declared to be.
+    #[error("{0}")]
+    Signature(#[from] Box<SignatureError>),
     /// ptxas makes the tensor cores of a kernel wait.
     #[error("{0}")]
     Serialized(#[from] Box<SerializedError>),
@@ -202,6 +210,32 @@ impl fmt::Display for SpillError {
 
 impl std::error::Error for SpillError {}
 
+/// A thread of a kernel takes more registers than its declaration allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisterError {
+    /// The kernel.
+    pub kernel: String,
+    /// The most that is allowed.
+    pub most: u64,
+    /// Its resources on each architecture where it takes more.
+    pub on: Vec<Resources>,
+}
+
+impl fmt::Display for RegisterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error[build]: {} takes too many registers", self.kernel)?;
+        for (place, Resources { entry, arch, registers, .. }) in self.on.iter().enumerate() {
+            let label = if place == 0 { "found:   " } else { "         " };
+            writeln!(f, "  {label} {entry} on {arch}: {registers} registers of each thread")?;
+        }
+        writeln!(f, "  required: at most {}, as Entry::max_registers asks", self.most)?;
+        writeln!(f, "  because:  with more registers fewer warps fit on a multiprocessor")?;
+        write!(f, "  help:     fewer values for each thread, `__launch_bounds__` in the text, or another limit")
+    }
+}
+
+impl std::error::Error for RegisterError {}
+
 /// ptxas does not overlap the tensor cores' instructions of a kernel, or ignores how it shares out registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SerializedError {
@@ -246,6 +280,8 @@ pub struct CompileError {
     pub at: Option<SourceLine>,
     /// The variables that are set, and that nvcc reads.
     pub variables: Vec<&'static str>,
+    /// What to do, where the text is one's own; empty where it is generated.
+    pub mend: String,
 }
 
 /// A line of a kernel's text.
@@ -265,7 +301,22 @@ impl SourceLine {
     pub(super) fn find(unit: &Unit, text: &str) -> Option<SourceLine> {
         let first_error = text.lines().position(|line| line.contains("error"))?;
         let mut lines = text.lines().skip(first_error);
+        if let Some(own) = unit.own() {
+            return SourceLine::of_own(own, unit, lines);
+        }
         lines.find_map(|line| unit.files().iter().find_map(|file| SourceLine::named(&file.name, &file.text, line)))
+    }
+
+    /// The same in a text of one's own, by the path that it was read from: a line of the text, or of the declaration of an entry.
+    fn of_own<'t>(own: &Own, unit: &Unit, mut lines: impl Iterator<Item = &'t str>) -> Option<SourceLine> {
+        let declared: String =
+            own.entries().iter().map(|entry| format!("Entry::new({:?})\n", entry.function)).collect();
+        lines.find_map(|line| {
+            let text = unit.params();
+            let found = SourceLine::named(&text.name, &text.text, line);
+            let found = found.map(|at| SourceLine { file: own.place(), ..at });
+            found.or_else(|| SourceLine::named(DECLARED, &declared, line))
+        })
     }
 
     fn named(name: &str, source: &str, message: &str) -> Option<SourceLine> {
@@ -307,6 +358,7 @@ impl fmt::Display for CompileError {
                 self.variables.join(", "),
                 if self.variables.len() == 1 { "is" } else { "are" }
             ),
+            Some(_) if !self.mend.is_empty() => self.mend.clone(),
             Some(_) => {
                 "an accepted recipe must compile: report it with this text, unless flags or headers were changed".into()
             }

@@ -50,7 +50,7 @@ pub(super) fn leave(
     say: &mut Vec<String>,
 ) -> Result<Built, Error> {
     let name = plan.name().to_owned();
-    let [fatbin, text, row] = files(out, &name);
+    let [fatbin, text, row] = files(out, plan.stem());
     let manifest = compiled.manifest().clone();
     write(&fatbin, compiled.fatbin())?;
     write(&text, ptx.text().as_bytes())?;
@@ -67,7 +67,7 @@ pub(super) fn leave(
 /// Removes the files that an earlier build left of a kernel that is a stub now.
 pub(super) fn leave_stub(out: &Path, plan: Plan) -> Result<Built, Error> {
     let name = plan.name().to_owned();
-    files(out, &name).iter().try_for_each(|file| store::remove(file))?;
+    files(out, plan.stem()).iter().try_for_each(|file| store::remove(file))?;
     Ok(Built { plan, name, fatbin: None, manifest: None })
 }
 

@@ -9,18 +9,21 @@ mod error;
 mod jobs;
 mod left;
 mod nvcc;
+mod own;
 mod ptx;
 mod ptx_text;
 mod ptx_whole;
 mod ptxas;
+mod signature;
 mod watch;
 
 pub use bundle::StaleBundle;
 pub use compiled::Compiled;
 pub use config::{Built, Config};
-pub use error::{CompileError, Error, SerializedError, SourceLine, SpillError};
+pub use error::{CompileError, Error, RegisterError, SerializedError, SourceLine, SpillError};
 pub use nvcc::{Compiler, Done};
 pub use ptx::Ptx;
+pub use signature::SignatureError;
 
 pub use crate::bundle::files::write_if_changed;
 pub use crate::bundle::{FileDigest, Manifest, Resources};

@@ -14,6 +14,7 @@ use super::compiled::Compiled;
 use super::error::{CompileError, Error, SourceLine};
 use super::jobs::{self, Places};
 use crate::arch::Targets;
+use crate::cuda::DECLARED;
 use crate::digest::Digest;
 use crate::emit::{self, Unit};
 use crate::store::{self, Entry, Outcome, Stage, Store};
@@ -231,8 +232,10 @@ impl Compiler {
         let failed = |status, text: String| {
             let at = SourceLine::find(unit, &text);
             let variables = VARIABLES.into_iter().filter(|name| self.env.get(name).is_some()).collect();
+            let mend =
+                unit.own().map_or_else(String::new, |own| own.mend(at.as_ref().is_some_and(|at| at.file == DECLARED)));
             let unit = unit.name().to_owned();
-            Error::from(Box::new(CompileError { unit, argv: argv.clone(), status, text, at, variables }))
+            Error::from(Box::new(CompileError { unit, argv: argv.clone(), status, text, at, variables, mend }))
         };
         let output = command.output().map_err(|e| failed(None, e.to_string()))?;
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();

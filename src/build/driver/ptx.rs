@@ -10,6 +10,7 @@ use super::jobs;
 use super::nvcc::{Compiler, Done};
 use super::ptx_text::{with_module_id, without_folders};
 use super::ptx_whole::whole;
+use super::signature;
 use crate::arch::Targets;
 use crate::digest::Digest;
 use crate::emit::Unit;
@@ -86,6 +87,7 @@ impl Compiler {
             let (report, inputs) = self.run(unit, &argv, stage)?;
             let path = stage.dir.join(&name);
             let text = fs::read_to_string(&path).map_err(|e| self.output(unit, &argv, &e.to_string(), "PTX"))?;
+            let text = self.entries_of_own(unit, &argv, text)?;
             let required = "PTX with the body of each entry";
             whole(&text, unit.entries()).map_err(|why| self.output(unit, &argv, &why, required))?;
             let warnings = serde_json::to_vec(&warnings(&report)).map_err(std::io::Error::from);
@@ -99,6 +101,15 @@ impl Compiler {
         let (ptx, outcome) = self.store.find_or_make(&key, |entry| Ptx::open(entry, unit), make)?;
         self.tell(&outcome, &Done { unit: unit.name(), what: "PTX", targets, took: start.elapsed() });
         Ok(Ptx { outcome, ..ptx })
+    }
+
+    /// The PTX as it is kept: of a text of one's own, with each entry compared with its declaration.
+    fn entries_of_own(&self, unit: &Unit, argv: &[String], text: String) -> Result<String, Error> {
+        let Some(own) = unit.own() else { return Ok(text) };
+        signature::checked(own, &text).map_err(|error| match error {
+            Ok(signature) => Box::new(signature).into(),
+            Err(why) => self.output(unit, argv, &why, "PTX that tells what each entry is"),
+        })
     }
 
     /// The PTX of several kernels, as [`Compiler::compile_all`] compiles them.
@@ -122,13 +133,18 @@ impl Compiler {
         let mut add = |args: &[&str]| argv.extend(args.iter().map(|arg| (*arg).to_owned()));
         // CuTe's `assert`s of addresses are calls wherever nvcc cannot tell that they hold, and none may stand among WGMMAs (C7510).
         add(&["-std=c++17", "-O3", "-DNDEBUG", "--expt-relaxed-constexpr"]);
-        // Unused variables and declarations are mistakes in a text, and so is C++ beyond 17: 177, 550 and 3357 are
-        // nvcc's numbers of these warnings.
-        add(&["--diag-error=177,550,3357"]);
+        match unit.own() {
+            // Unused variables and declarations are mistakes in a text, and so is C++ beyond 17: 177, 550 and 3357 are
+            // nvcc's numbers of these warnings.
+            None => add(&["--diag-error=177,550,3357"]),
+            Some(own) => own.include_dirs.iter().for_each(|dir| add(&["-I", &dir.to_string_lossy()])),
+        }
         asked.iter().for_each(|arg| add(&[arg]));
         // As system headers: the user cannot change the causes of their warnings.
         let Toolchain { cutlass, nvcc, .. } = &self.toolchain;
-        add(&["-isystem", &cutlass.include.to_string_lossy()]);
+        if unit.own().is_none_or(|own| own.cutlass) {
+            add(&["-isystem", &cutlass.include.to_string_lossy()]);
+        }
         if nvcc.headers.origin != nvcc.origin {
             // nvcc knows its own headers; these are others.
             for dir in &nvcc.headers.include_dirs {

@@ -19,13 +19,13 @@ pub(super) fn whole(text: &str, entries: &[String]) -> Result<(), String> {
     }
 }
 
-struct Word<'t> {
-    text: &'t str,
+pub(super) struct Word<'t> {
+    pub(super) text: &'t str,
     line: usize,
 }
 
 /// Words and punctuation, without remarks; a string is one word.
-fn words(text: &str) -> Result<Vec<Word<'_>>, String> {
+pub(super) fn words(text: &str) -> Result<Vec<Word<'_>>, String> {
     let (mut words, mut rest, mut line) = (Vec::new(), text, 1);
     while let Some(first) = rest.chars().next() {
         let end = |closing: &str, from: usize, what: &str| {

@@ -153,7 +153,7 @@ fn tensor_map<'a>(rule: &'a Rule, map: &MapRule) -> Map<'a> {
 /// The parameters that something follows from.
 fn used(rule: &Rule) -> Vec<usize> {
     let mut all = Vec::new();
-    let mut add = |of: &Int| values_of(of, &mut all);
+    let mut add = |of: &Int| of.values(&mut all);
     for step in &rule.steps.steps {
         let (Step::Let(_, of) | Step::Require(of, _)) = step;
         add(of);
@@ -176,15 +176,6 @@ fn used(rule: &Rule) -> Vec<usize> {
     all.sort_unstable();
     all.dedup();
     all
-}
-
-fn values_of(of: &Int, all: &mut Vec<usize>) {
-    match of {
-        Int::Const(_) => {}
-        Int::Value(index) => all.push(*index),
-        Int::Binary(_, sides) => sides.iter().for_each(|side| values_of(side, all)),
-        Int::Select(parts) => parts.iter().for_each(|part| values_of(part, all)),
-    }
 }
 
 /// Where the text runs, as a condition on `capability`, 10 times the major number and the minor one.

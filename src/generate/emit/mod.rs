@@ -11,6 +11,7 @@ pub use cute::{layout_type, shape_type, swizzled_type};
 pub(crate) use tiling::element;
 pub use tiling::{Alias, Assertion};
 
+use crate::cuda::Own;
 use crate::digest::Digest;
 use crate::plan::Plan;
 
@@ -34,9 +35,21 @@ pub struct Unit {
     entries: Vec<String>,
     name: String,
     files: [SourceFile; 3],
+    own: Option<Own>,
 }
 
 impl Unit {
+    /// The unit of a text of one's own: constants, translation unit, text.
+    pub(crate) fn of_own(abi: Digest, own: &Own, files: [SourceFile; 3]) -> Self {
+        let entries = own.entries().iter().map(|entry| entry.name.clone()).collect();
+        Unit { abi, entries, name: own.name().to_owned(), files, own: Some(own.clone()) }
+    }
+
+    /// The text, where it is one's own.
+    pub(crate) fn own(&self) -> Option<&Own> {
+        self.own.as_ref()
+    }
+
     /// The name of the kernel, and the stem of the files.
     pub fn name(&self) -> &str {
         &self.name
@@ -67,7 +80,7 @@ impl Unit {
         &self.files[1]
     }
 
-    /// The parameter struct as a C header, `<name>_params.h`.
+    /// The parameter struct as a C header, `<name>_params.h`; of a text of [one's own](crate::cuda) that text.
     pub fn params(&self) -> &SourceFile {
         &self.files[2]
     }
@@ -108,6 +121,9 @@ pub fn text(template: &impl Template) -> String {
 /// Writes a plan as C++ text; of a plan with [parts](Plan::parts), each has a text of its own, and the first is written here. The same plan gives the same bytes, in every process and on every machine.
 pub fn render(plan: &Plan) -> Unit {
     let plan = plan.parts().first().unwrap_or(plan);
+    if let Some(own) = plan.kernel.own() {
+        return own.unit(plan.abi().digest());
+    }
     let name = plan.name();
     let file = |suffix: &str, text: String| SourceFile { name: format!("{name}{suffix}"), text };
     Unit {
@@ -119,5 +135,6 @@ pub fn render(plan: &Plan) -> Unit {
             file(".cu", text(&Entry { banner: banner(plan, "entry.cu"), plan })),
             file("_params.h", text(&Params { banner: banner(plan, "params.h"), plan })),
         ],
+        own: None,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::bind;
 use crate::arch::Targets;
+use crate::cuda;
 use crate::diagnostic::{BindError, Code, Defect, Diagnostic, Severity};
 use crate::plan::rule::NotItsTensors;
 use crate::plan::{Binding, Draft, Entry, Operand, ParamStruct, ProblemShape, Reach};
@@ -29,6 +30,11 @@ impl Abi {
     /// The kernel family, as `cutemplate list` names it.
     pub fn family(&self) -> &'static str {
         self.draft.family
+    }
+
+    /// Whether a safe function may launch it: its family proves its kernels, or somebody vouches for this one.
+    pub fn is_vouched(&self) -> bool {
+        self.family() != cuda::FAMILY || self.settings().get(cuda::VOUCHED) == Some("yes")
     }
 
     /// The Rust type of the recipe, in [`crate::recipe`].

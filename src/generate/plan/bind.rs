@@ -1,10 +1,11 @@
 //! From views to a launch: every view is checked against the plan, then grid and parameters follow.
 
+use super::demand;
 use crate::diagnostic::{Code, Defect, Diagnostic, Diagnostics};
 use crate::plan::{Abi, Entry, Geometry, Grid, ModeStride, Operand, ParamType, WORKSPACE};
 use crate::tiling::TensorMapSpec;
 use crate::units::Bytes;
-use crate::view::{Access, ViewLayout, ViewRef};
+use crate::view::{ViewLayout, ViewRef};
 
 /// A tensor of a launch: its view, and where its address stands in the parameter struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,15 +75,16 @@ impl Binding {
             params.map_err(|e| defect(format!("a launch computes parameters that are not the plan's: {e}")))?;
         let tensors = abi.operands().iter().zip(views).map(|(o, v)| BoundTensor {
             name: o.name,
-            view: *v,
+            // The view of a tensor that is changed in place is one that is written.
+            view: ViewRef { access: o.access, ..*v },
             param_offset: abi.params().field(&o.param).map_or(0, |f| f.offset),
         });
         let launch = |(entry, (e, grid)): (usize, (&Entry, Option<Grid>))| {
-            let Grid { blocks, overlaps } = grid?;
+            let Grid { blocks, overlaps, shared } = grid?;
             // A block's shared memory was checked against the architectures, which have less than 2^32 bytes of it.
-            let dynamic_smem = u32::try_from(e.dynamic_smem.0).unwrap_or(u32::MAX);
+            let dynamic_smem = shared.unwrap_or(u32::try_from(e.dynamic_smem.0).unwrap_or(u32::MAX));
             let overlaps = e.overlaps && overlaps;
-            Some(EntryLaunch { entry, grid: blocks, block: [e.threads, 1, 1], dynamic_smem, overlaps })
+            Some(EntryLaunch { entry, grid: blocks, block: e.block(), dynamic_smem, overlaps })
         };
         let launches: Vec<EntryLaunch> = abi.entries().iter().zip(grids).enumerate().filter_map(launch).collect();
         let pointer = abi.params().field(WORKSPACE).filter(|field| field.ty == ParamType::MutPtr);
@@ -161,6 +163,9 @@ pub(crate) fn check_views(abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Resu
         check_shapes(abi, views, &mut found);
         check_overlap(abi, views, &mut found);
     }
+    if found.is_empty() {
+        demand::check(abi, views, scalars, &mut found);
+    }
     Diagnostics::refuse(found)
 }
 
@@ -179,7 +184,7 @@ fn check_view(abi: &Abi, operand: &Operand, view: &ViewRef, found: &mut Vec<Diag
             &format!("convert {name}, or generate the recipe with dtype={}", view.dtype),
         ));
     }
-    if view.access != operand.access {
+    if view.access.writes() != operand.access.writes() {
         found.push(abi.diagnostic(
             Code::ViewAccess,
             format!("{name} is given for {:?} access", view.access),
@@ -233,7 +238,7 @@ fn check_layout(abi: &Abi, operand: &Operand, view: &ViewRef, found: &mut Vec<Di
             "view the memory forwards, or copy it in the other order first",
         );
     }
-    let written = operand.access == Access::Write;
+    let written = operand.access.writes();
     let reach = if written { layout } else { layout.distinct() };
     if !reach.is_injective() {
         return refuse(
@@ -325,11 +330,11 @@ fn check_shapes(abi: &Abi, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
 fn check_overlap(abi: &Abi, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
     let operands = abi.operands();
     for (i, (out, ov)) in operands.iter().zip(views).enumerate() {
-        if ov.access != Access::Write {
+        if !ov.access.writes() {
             continue;
         }
         for (j, (other, xv)) in operands.iter().zip(views).enumerate() {
-            if i == j || (xv.access == Access::Write && j < i) || !overlap(ov, xv) {
+            if i == j || (xv.access.writes() && j < i) || !overlap(ov, xv) {
                 continue;
             }
             if other.in_place && (xv.ptr, xv.layout, xv.dtype) == (ov.ptr, ov.layout, ov.dtype) {
@@ -339,9 +344,10 @@ fn check_overlap(abi: &Abi, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
                 Code::ViewOverlap,
                 format!("{} = {ov} shares memory with {} = {xv}", out.name, other.name),
                 "an output that shares no memory with another tensor".into(),
-                match xv.access {
-                    Access::Read => "threads write it while others still read, so the result would depend on their order",
-                    Access::Write => "threads would write two values to one element, in any order",
+                if xv.access.writes() {
+                    "threads would write two values to one element, in any order"
+                } else {
+                    "threads write it while others still read, so the result would depend on their order"
                 },
                 if other.in_place {
                     "write to memory of its own, or to exactly the elements of an input (same address, type and strides)"

@@ -29,6 +29,13 @@ pub struct Entry {
     /// Launch"): its text waits for that kernel before it touches memory that others write or read.
     #[serde(default, skip_serializing_if = "is_not")]
     pub overlaps: bool,
+    /// The threads of a block along x, y and z, where they do not all lie along x.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<[u32; 3]>,
+    /// The offset and the size of each parameter of the function, in bytes of the parameter struct. Empty where it takes the whole
+    /// struct as its only parameter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub params: Vec<[usize; 2]>,
 }
 
 /// An unset flag is not written: the text format is older than the flag.
@@ -49,6 +56,8 @@ impl Entry {
             cluster: 1,
             min_blocks: None,
             overlaps: false,
+            shape: None,
+            params: Vec::new(),
         }
     }
 
@@ -70,6 +79,17 @@ impl Entry {
     /// Shared memory of a block, static and dynamic.
     pub fn shared_memory(&self) -> Bytes {
         Bytes(self.smem.0.saturating_add(self.dynamic_smem.0))
+    }
+
+    /// Threads of a block along x, y and z.
+    pub fn block(&self) -> [u32; 3] {
+        self.shape.unwrap_or([self.threads, 1, 1])
+    }
+
+    /// Bytes of the parameter struct that the function reads, of `all`: without the padding behind its last parameter where it takes
+    /// several.
+    pub(crate) fn param_bytes(&self, all: usize) -> usize {
+        self.params.last().map_or(all, |[offset, size]| (offset + size).min(all))
     }
 
     /// The function in namespace `cutemplate::<kernel>` that it calls: its suffix, `reduce` for `gemm_reduce`; `kernel` for

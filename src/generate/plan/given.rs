@@ -52,7 +52,9 @@ impl Given {
             Given::Extent { tensor, mode } => tensors.extent(tensor, mode),
             Given::ExtentUnless { zero, .. } if is_zero(scalars, Some(zero)) => Some(0),
             Given::ExtentUnless { tensor, mode, .. } => tensors.extent(tensor, mode),
-            Given::Scalar(_) | Given::Follows => Some(0),
+            // Expressions read only scalars that are integers.
+            Given::Scalar(index) => Some(scalars.get(index).map_or(0, |value| *value as i64)),
+            Given::Follows => Some(0),
         }
     }
 }

@@ -179,6 +179,25 @@ impl Int {
         conditions.into_iter().fold(Int::Const(1), Int::and)
     }
 
+    /// The numbers of the values that it is made of.
+    pub(crate) fn values(&self, all: &mut Vec<usize>) {
+        match self {
+            Int::Const(_) => {}
+            Int::Value(index) => all.push(*index),
+            Int::Binary(_, sides) => sides.iter().for_each(|side| side.values(all)),
+            Int::Select(of) => of.iter().for_each(|part| part.values(all)),
+        }
+    }
+
+    /// How many operations lie within each other.
+    pub(crate) fn depth(&self) -> usize {
+        match self {
+            Int::Const(_) | Int::Value(_) => 0,
+            Int::Binary(_, sides) => 1 + sides.iter().map(Int::depth).max().unwrap_or(0),
+            Int::Select(of) => 1 + of.iter().map(Int::depth).max().unwrap_or(0),
+        }
+    }
+
     /// Its value, where these are known.
     pub fn eval(&self, values: &[i64]) -> Option<i64> {
         match self {

@@ -5,6 +5,7 @@ mod abi_text;
 mod bind;
 pub mod checks;
 mod conflicts;
+mod demand;
 mod draft;
 mod entry;
 mod fact;
@@ -29,12 +30,14 @@ pub use abi_text::AbiError;
 pub use bind::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
 pub use conflicts::ConflictLevel;
 pub(crate) use conflicts::judge;
+pub use demand::{Demand, DemandKind};
 pub use draft::{Call, Draft};
 pub use entry::Entry;
 pub use fact::Fact;
 pub(crate) use given::Mode;
 pub use given::{Given, Merging};
 pub use int::{Int, IntOp, NoInt};
+pub(crate) use name::kept as interned;
 pub use operand::{ModeStride, Operand};
 pub use params::{Field, PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use problem_shape::ProblemShape;
@@ -45,6 +48,7 @@ pub(crate) use rule::{Geometry, Grid};
 pub use rule::{GridRule, MapRule, Reach, Rule, Step, Steps};
 
 use crate::arch::Targets;
+use crate::cuda::Own;
 use crate::diagnostic::{BindError, Diagnostic};
 use crate::model::{Prediction, SharedAnalysis};
 use crate::view::{Access, ViewRef};
@@ -68,6 +72,15 @@ pub trait KernelPlan: fmt::Debug + Send + Sync {
     /// Whether a build fails where the compiler spills registers of this kernel.
     fn spills_denied(&self) -> bool {
         false
+    }
+    /// The most registers that a thread may take, where a build fails with more.
+    fn max_registers(&self) -> Option<u64> {
+        None
+    }
+    /// The text that it is of, where that is [one's own](crate::cuda): CUDA C++, which no template renders.
+    #[doc(hidden)]
+    fn own(&self) -> Option<&Own> {
+        None
     }
 }
 
@@ -122,6 +135,16 @@ impl Plan {
     /// Whether a build fails where the compiler spills registers of this kernel.
     pub fn spills_denied(&self) -> bool {
         self.kernel.spills_denied()
+    }
+
+    /// The most registers that a thread may take, where a build fails with more.
+    pub fn max_registers(&self) -> Option<u64> {
+        self.kernel.max_registers()
+    }
+
+    /// The stem of the files of its compiled text, which several kernels of [one's own](crate::cuda) share.
+    pub(crate) fn stem(&self) -> &str {
+        self.kernel.own().map_or(self.name(), Own::name)
     }
 
     /// What the outputs of the kernel must be, if its family says so.
@@ -194,7 +217,7 @@ impl fmt::Display for Plan {
         writeln!(f, "{} for {}", self.name(), self.targets())?;
         writeln!(f, "  recipe          {}", self.recipe())?;
         for o in self.operands() {
-            let verb = if o.access == Access::Write { "written" } else { "read" };
+            let verb = access_verb(o.access);
             writeln!(f, "  {:15} {} with strides {}, {verb}", o.name, o.dtype, o.stride_text())?;
         }
         match &self.parts[..] {
@@ -204,6 +227,15 @@ impl fmt::Display for Plan {
                 part.write_text(f)
             }),
         }
+    }
+}
+
+/// What a kernel does with a tensor, in a word.
+pub(crate) fn access_verb(access: Access) -> &'static str {
+    match access {
+        Access::Read => "read",
+        Access::Write => "written",
+        Access::ReadWrite => "read and written",
     }
 }
 

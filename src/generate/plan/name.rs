@@ -34,7 +34,7 @@ pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'stati
 }
 
 /// Each text is kept once.
-fn kept(text: String) -> &'static str {
+pub(crate) fn kept(text: String) -> &'static str {
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = kept.get(text.as_str()) {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::bind::BoundMap;
+use super::demand::Demand;
 use super::given::{Given, Merging, Tensors};
 use super::int::Int;
 use super::params::{ParamStruct, ParamType, ParamValue};
@@ -146,6 +147,9 @@ pub struct GridRule {
     /// Whether it had better begin while the kernel before it ends, where its entry can; always where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlaps: Option<Int>,
+    /// Bytes of dynamic shared memory of a block, where they are not always those of the entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Int>,
 }
 
 /// The error for numbers that are too large.
@@ -166,6 +170,8 @@ pub(crate) struct Grid {
     pub(crate) blocks: [u32; 3],
     /// Whether it had better begin while the kernel before it ends.
     pub(crate) overlaps: bool,
+    /// Bytes of dynamic shared memory of a block, where they are not those of the entry.
+    pub(crate) shared: Option<u32>,
 }
 
 /// Grids and parameter values of one launch.
@@ -188,6 +194,12 @@ pub(crate) struct Geometry {
 pub struct Rule {
     /// Modes that the kernel takes as one.
     pub merging: Option<Merging>,
+    /// Further inputs: the values behind those of the parameters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Given>,
+    /// What a launch has to meet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub demands: Vec<Demand>,
     /// The parameters that the caller does not give.
     pub derived: Vec<Option<Int>>,
     /// Values, and what they have to be.
@@ -234,7 +246,7 @@ impl Rule {
         for (blocks, most) in blocks.iter().zip([Arch::MAX_GRID_X, Arch::MAX_GRID_YZ, Arch::MAX_GRID_YZ]) {
             self.steps.require(blocks.clone().at_most(most as i64), "a grid has no more blocks");
         }
-        self.grids.push(GridRule { when, blocks, overlaps: None });
+        self.grids.push(GridRule { when, blocks, overlaps: None, shared: None });
     }
 
     /// The last grid had better begin while the kernel before it ends only where this holds.
@@ -255,7 +267,8 @@ impl Rule {
             return Err(NotItsTensors);
         }
         let tensors = Tensors::new(self.merging.as_ref(), views).ok_or(NotItsTensors)?;
-        let inputs = params.fields().iter().map(|field| field.given.integer(&tensors, scalars));
+        let given = params.fields().iter().map(|field| &field.given).chain(&self.inputs);
+        let inputs = given.map(|given| given.integer(&tensors, scalars));
         Ok(self.steps.eval(&inputs.collect::<Option<Vec<_>>>().ok_or(NotItsTensors)?))
     }
 
@@ -296,7 +309,11 @@ impl Rule {
             }
             let [x, y, z] = &rule.blocks;
             let overlaps = rule.overlaps.as_ref().map_or(Some(1), |of| of.eval(values))? != 0;
-            Some(Some(Grid { blocks: [blocks(x)?, blocks(y)?, blocks(z)?], overlaps }))
+            let shared = match &rule.shared {
+                Some(of) => Some(blocks(of)?),
+                None => None,
+            };
+            Some(Some(Grid { blocks: [blocks(x)?, blocks(y)?, blocks(z)?], overlaps, shared }))
         };
         let workspace = Bytes(u64::try_from(self.workspace.eval(values)?).ok()?);
         let grids = self.grids.iter().map(grid).collect::<Option<_>>()?;

@@ -46,6 +46,21 @@ pub enum Access {
     Read,
     /// The kernel writes every element of it and reads none.
     Write,
+    /// The kernel reads elements of it and writes elements of it, such as one that is changed in place. Its view is that of a
+    /// tensor that is written.
+    ReadWrite,
+}
+
+impl Access {
+    /// Whether the kernel writes it.
+    pub fn writes(self) -> bool {
+        self != Access::Read
+    }
+
+    /// Whether the kernel reads it.
+    pub fn reads(self) -> bool {
+        self != Access::Write
+    }
 }
 
 /// A tensor in memory without its Rust type, as the launch checks see it.

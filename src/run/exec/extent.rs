@@ -12,6 +12,8 @@ pub(super) struct Extent {
     data: *mut u8,
     pub(super) bytes: usize,
     pub(super) writable: bool,
+    /// Whether its contents count before the launch.
+    readable: bool,
     /// Where only elements are the caller's: between them there may be somebody else's.
     elements: Option<Elements>,
 }
@@ -19,7 +21,7 @@ pub(super) struct Extent {
 impl Extent {
     /// Memory that is the caller's to its last byte.
     pub(super) fn whole(data: *mut u8, bytes: usize, writable: bool) -> Extent {
-        Extent { data, bytes, writable, elements: None }
+        Extent { data, bytes, writable, readable: !writable, elements: None }
     }
 
     /// The memory of a bound tensor. Only its elements exist.
@@ -30,14 +32,20 @@ impl Extent {
             data: core::ptr::with_exposed_provenance_mut(view.ptr as usize),
             // `bind` has checked that the view lies within an address space.
             bytes: (view.available.0 * item) as usize,
-            writable: view.access == Access::Write,
+            writable: view.access.writes(),
+            readable: view.access.reads(),
             elements: Some(Elements { layout: view.layout.distinct(), item }),
         }
     }
 
     /// The same memory, for a tensor that is read.
     pub(super) fn to_read(self) -> Extent {
-        Extent { writable: false, ..self }
+        Extent { writable: false, readable: true, ..self }
+    }
+
+    /// The same memory, whose contents count before the launch or not.
+    pub(super) fn of_access(self, access: Access) -> Extent {
+        Extent { readable: access.reads(), ..self }
     }
 
     pub(super) fn address(&self) -> u64 {
@@ -136,14 +144,14 @@ pub(super) fn regions(extents: &[Extent]) -> Vec<Region> {
             Some(r) if e.address() < r.address.saturating_add(r.bytes) => {
                 r.bytes = r.bytes.max(e.end() - r.address);
                 r.is_output |= e.writable;
-                r.is_input |= !e.writable;
+                r.is_input |= e.readable;
                 r.tensors.push(i);
             }
             _ => regions.push(Region {
                 address: e.address(),
                 bytes: e.bytes as u64,
                 is_output: e.writable,
-                is_input: !e.writable,
+                is_input: e.readable,
                 tensors: vec![i],
             }),
         }
@@ -252,6 +260,7 @@ pub(super) mod tests {
             data: start.wrapping_add(column),
             bytes: 8 - column,
             writable,
+            readable: !writable,
             elements: Some(Elements {
                 layout: ViewLayout::strided(&[2, width], &[4, stride]).expect("a layout"),
                 item: 1,

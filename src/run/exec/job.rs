@@ -3,7 +3,6 @@
 use super::error::{Error, Refused};
 use super::extent::Extent;
 use crate::plan::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
-use crate::view::Access;
 
 /// The largest alignment that binding requires: of a vector of four elements of 8 bytes.
 pub(super) const VECTOR: u64 = 32;
@@ -72,7 +71,7 @@ pub(super) fn extents(job: &Job<'_>, buffers: &mut [Buffer<'_>]) -> Result<Vec<E
     for (extent, tensor) in extents.iter().zip(job.tensors) {
         check_extent(extent, tensor)?;
     }
-    Ok(extents)
+    Ok(extents.iter().zip(job.tensors).map(|(extent, tensor)| extent.of_access(tensor.view.access)).collect())
 }
 
 /// The memory behind each buffer; an in-place tensor has its output's.
@@ -111,7 +110,7 @@ fn check_extent(extent: &Extent, tensor: &BoundTensor) -> Result<(), Error> {
             "pass the slice that the view was made from, from its first element to the end of the available memory",
         ));
     }
-    if extent.writable != (view.access == Access::Write) {
+    if extent.writable != view.access.writes() {
         let (found, required) = if extent.writable { ("Write", "Read") } else { ("Read", "Write") };
         return Err(refused(
             &format!("the buffer of {name} has the wrong access"),

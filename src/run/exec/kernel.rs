@@ -6,9 +6,8 @@ use core::marker::PhantomData;
 use super::extent::Extent;
 use super::job::Job;
 use super::{Error, Options, Program, Report, ptx};
-use crate::artifact::{Artifact, Code};
+use crate::artifact::{Artifact, Code, Kind};
 use crate::plan::{Abi, Plan};
-use crate::recipe::Recipe;
 use crate::view::{AnyView, Args, Host, ViewRef};
 
 /// The kernel of recipe `R`, as nvcc made PTX of it.
@@ -24,7 +23,7 @@ impl<R> fmt::Debug for Kernel<R> {
     }
 }
 
-impl<R: Recipe> Kernel<R> {
+impl<R: Kind> Kernel<R> {
     /// The kernel of an artifact from a build script. Nothing is compiled, and every fault is looked for. With several
     /// texts, it is the text for the newest architecture that the executor runs.
     ///

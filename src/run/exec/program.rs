@@ -61,6 +61,8 @@ impl Default for Options {
 pub struct Program {
     module: Arc<Module>,
     entries: Vec<String>,
+    /// Bytes of the parameters that each entry reads, where they are not all of them.
+    param_bytes: Vec<Option<usize>>,
     /// Entries that begin while the kernel before them ends (PDL).
     programmatic: Vec<String>,
     options: Options,
@@ -74,7 +76,7 @@ impl Program {
     pub fn new(module: impl Into<Arc<Module>>, entries: Vec<String>, options: Options) -> Result<Program, Error> {
         let module = module.into();
         entries.iter().try_for_each(|name| module.launch(name).map(drop))?;
-        Ok(Program { module, entries, programmatic: Vec::new(), options })
+        Ok(Program { module, entries, param_bytes: Vec::new(), programmatic: Vec::new(), options })
     }
 
     /// The kernel of a plan, which nvcc made this PTX of.
@@ -84,7 +86,9 @@ impl Program {
     pub fn of(abi: &Abi, ptx: impl Into<String>, options: Options) -> Result<Program, Error> {
         let named = |entries: &mut dyn Iterator<Item = &Entry>| entries.map(|e| e.name.clone()).collect();
         let program = Program::new(Module::parse(ptx)?, named(&mut abi.entries().iter()), options)?;
-        Ok(Program { programmatic: named(&mut abi.entries().iter().filter(|e| e.overlaps)), ..program })
+        let all = abi.params().size();
+        let param_bytes = abi.entries().iter().map(|e| Some(e.param_bytes(all))).collect();
+        Ok(Program { programmatic: named(&mut abi.entries().iter().filter(|e| e.overlaps)), param_bytes, ..program })
     }
 
     /// The same with other options.
@@ -97,6 +101,8 @@ impl Program {
     fn begin(&self, grid: &EntryLaunch, params: &[u8]) -> Result<Launch<'_>, Error> {
         let Options { modes, placement, tensor_cores, seed, step_budget, workers, paths, profile } = self.options;
         let name = &self.entries[grid.entry];
+        let read = self.param_bytes.get(grid.entry).copied().flatten().unwrap_or(params.len());
+        let params = params.get(..read).unwrap_or(params);
         let launch = self.module.launch(name)?.programmatic(self.programmatic.contains(name));
         let launch = launch.grid(&grid.grid).block(&grid.block).dynamic_smem(grid.dynamic_smem).params(params);
         let launch = launch.modes(modes).placement(placement).tensor_cores(tensor_cores).seed(seed);

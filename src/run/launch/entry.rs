@@ -30,6 +30,8 @@ pub struct Resources {
 pub(crate) struct LoadedEntry {
     function: sys::CUfunction,
     pub(crate) resources: Resources,
+    /// The offset in the parameter struct of each parameter of the function.
+    offsets: Vec<usize>,
 }
 
 impl LoadedEntry {
@@ -50,12 +52,19 @@ impl LoadedEntry {
         let function = function.map_err(DriverError::of("cuModuleGetFunction")).map_err(driver)?;
         // SAFETY: as for this function.
         let resources = unsafe { resources(function) }.map_err(driver)?;
-        // SAFETY: as for this function.
-        let found = unsafe { param_size(function) }.map_err(driver)?;
-        let required = abi.params().size();
-        if found != Some(required) {
-            return Err(LoadError::Params { kernel: entry.name.clone(), found, required });
+        // One struct, or the parameters one by one; and none behind the last.
+        let one = [[0, abi.params().size()]];
+        let params = if entry.params.is_empty() { &one[..] } else { &entry.params };
+        for (index, required) in params.iter().map(Some).chain([None]).enumerate() {
+            // SAFETY: as for this function.
+            let found = unsafe { param_info(function, index) }.map_err(driver)?;
+            if found.as_ref() != required {
+                let [found, required] = [found, required.copied()].map(|info| info.map(|[_, size]| size));
+                let required = required.unwrap_or_default();
+                return Err(LoadError::Params { kernel: entry.name.clone(), found, required });
+            }
         }
+        let offsets = params.iter().map(|[offset, _]| *offset).collect();
         if resources.max_threads < entry.threads {
             return Err(LoadError::Threads {
                 kernel: entry.name.clone(),
@@ -73,7 +82,7 @@ impl LoadedEntry {
                 .map_err(DriverError::of("cuFuncSetAttribute"))
                 .map_err(driver)?;
         }
-        Ok(Self { function, resources })
+        Ok(Self { function, resources, offsets })
     }
 
     /// The blocks that a multiprocessor holds at once.
@@ -98,14 +107,15 @@ impl LoadedEntry {
         launch: &EntryLaunch,
         params: &[u8],
     ) -> Result<(), DriverError> {
-        let mut params = [params.as_ptr().cast_mut().cast::<c_void>()];
+        let at = |offset: &usize| params.get(*offset..).map_or(core::ptr::null(), <[u8]>::as_ptr);
+        let mut params: Vec<*mut c_void> = self.offsets.iter().map(|o| at(o).cast_mut().cast()).collect();
         if launch.overlaps {
             // SAFETY: as below.
             return unsafe { self.enqueue_overlapping(stream, launch, &mut params) };
         }
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
-        // SAFETY: the entry takes one struct of exactly the size of `params` (checked at load), which the driver copies
-        // before it returns; the rest is for this function's caller.
+        // SAFETY: the entry takes parameters of exactly the sizes that lie at these offsets of the struct (checked at load), which the
+        // driver copies before it returns; the rest is for this function's caller.
         unsafe { result::launch_kernel(self.function, grid, block, launch.dynamic_smem, stream, &mut params) }
             .map_err(DriverError::of("cuLaunchKernel"))
     }
@@ -161,15 +171,15 @@ unsafe fn resources(function: sys::CUfunction) -> Result<Resources, DriverError>
     })
 }
 
-/// The size of the first parameter, in bytes, if there is one.
+/// The offset and the size of a parameter, in bytes, if there is one.
 ///
 /// # Safety
 /// The function's module is loaded.
-unsafe fn param_size(function: sys::CUfunction) -> Result<Option<usize>, DriverError> {
+unsafe fn param_info(function: sys::CUfunction, index: usize) -> Result<Option<[usize; 2]>, DriverError> {
     let (mut offset, mut size) = (0, 0);
     // SAFETY: as for this function; both results are written to locals.
-    match unsafe { sys::cuFuncGetParamInfo(function, 0, &mut offset, &mut size) }.result() {
-        Ok(()) => Ok(Some(size)),
+    match unsafe { sys::cuFuncGetParamInfo(function, index, &mut offset, &mut size) }.result() {
+        Ok(()) => Ok(Some([offset, size])),
         // The driver's error for an unknown parameter.
         Err(result::DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => Ok(None),
         Err(e) => Err(DriverError::of("cuFuncGetParamInfo")(e)),

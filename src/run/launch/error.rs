@@ -123,16 +123,17 @@ pub enum LoadError {
     },
     /// The entry takes other parameters than the plan's.
     #[error(
-        "kernel `{kernel}`: found {} in the fatbin, required one struct of {required} bytes\n  \
+        "kernel `{kernel}`: found {} in the fatbin, required {}\n  \
          help: the fatbin is not of this plan; build it again",
-        found.map_or("no parameter".to_owned(), |bytes| format!("a parameter of {bytes} bytes"))
+        found.map_or("no parameter".to_owned(), |bytes| format!("a parameter of {bytes} bytes")),
+        if *required == 0 { "none behind the last".to_owned() } else { format!("one of {required} bytes") }
     )]
     Params {
         /// The kernel.
         kernel: String,
-        /// The size of the entry's first parameter, in bytes, if it has one.
+        /// The size of the entry's parameter, in bytes, if it has one.
         found: Option<usize>,
-        /// The size of the plan's struct.
+        /// The size of the plan's parameter; 0 where it has no more.
         required: usize,
     },
     /// The compiled kernel cannot run as many threads as the plan has.
@@ -167,6 +168,16 @@ pub enum LaunchError {
     /// A view does not fit the plan.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// The kernel is CUDA C++ of one's own, and nobody vouches for it.
+    #[error(
+        "kernel `{kernel}` is launched by a safe function, and nobody vouches for it\n  \
+         because: it is CUDA C++ of one's own: no check of its declaration shows that it keeps to its tensors\n  \
+         help: launch it by `unsafe fn launch_unvouched`, or let build.rs say `unsafe {{ entry.vouched() }}`"
+    )]
+    Unvouched {
+        /// The kernel.
+        kernel: String,
+    },
     /// The kernel was loaded for another device.
     #[error(
         "found a stream of device {stream}, required one of device {kernel}\n  \

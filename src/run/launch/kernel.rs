@@ -7,14 +7,13 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 
 use crate::arch::Targets;
-use crate::artifact::{Artifact, Code};
+use crate::artifact::{Artifact, Code, Kind, Vouched};
 use crate::digest::Digest;
-use crate::fatbin::{self, Vouched};
+use crate::fatbin;
 use crate::launch::error::{LaunchError, LoadError};
 use crate::launch::gpu::Gpu;
 use crate::launch::loaded::{Loaded, fitting, no_code};
 use crate::plan::{Abi, Plan};
-use crate::recipe::Recipe;
 use crate::view::{Args, Device};
 
 /// A kernel on a GPU with the plan that it was compiled for.
@@ -62,7 +61,7 @@ impl AnyKernel {
     ///     let _ = AnyKernel::load(gpu, plan, bytes);
     /// }
     /// ```
-    pub fn load(gpu: &Gpu, plan: Plan, fatbin: Vouched<'_>) -> Result<Self, LoadError> {
+    pub fn load(gpu: &Gpu, plan: Plan, fatbin: fatbin::Vouched<'_>) -> Result<Self, LoadError> {
         if fatbin.abi() != plan.abi().digest() {
             return Err(LoadError::Foreign { kernel: plan.name().to_owned() });
         }
@@ -98,7 +97,7 @@ pub struct Kernel<R> {
     recipe: PhantomData<fn() -> R>,
 }
 
-impl<R: Recipe> Kernel<R> {
+impl<R: Kind> Kernel<R> {
     /// Loads the fatbin, whose sha256 is compared with what the build wrote down: of the text that this GPU runs, where
     /// architectures have texts of their own. Nothing is planned.
     ///
@@ -131,9 +130,29 @@ impl<R: Recipe> Kernel<R> {
     ///
     /// # Errors
     /// As [`Loaded::launch`].
-    pub fn launch(&self, stream: &Arc<CudaStream>, mut args: impl Args<R, Device>) -> Result<(), LaunchError> {
+    pub fn launch(&self, stream: &Arc<CudaStream>, mut args: impl Args<R, Device>) -> Result<(), LaunchError>
+    where
+        R: Vouched,
+    {
         let scalars = args.scalars();
         self.loaded.launch_with(stream, &mut args.views(), &scalars)
+    }
+
+    /// The same for a kernel that nobody vouches for: [CUDA C++ of one's own](crate::cuda).
+    ///
+    /// # Safety
+    /// As for [`Loaded::launch_unvouched`].
+    ///
+    /// # Errors
+    /// As [`Loaded::launch`].
+    pub unsafe fn launch_unvouched(
+        &self,
+        stream: &Arc<CudaStream>,
+        mut args: impl Args<R, Device>,
+    ) -> Result<(), LaunchError> {
+        let scalars = args.scalars();
+        // SAFETY: as for this function.
+        unsafe { self.loaded.launch_unvouched(stream, &mut args.views(), &scalars) }
     }
 
     /// The kernel without its type.

@@ -154,6 +154,27 @@ impl Loaded {
         views: &mut [AnyView<'_, Device>],
         scalars: &[f64],
     ) -> Result<(), LaunchError> {
+        if !self.abi.is_vouched() {
+            return Err(LaunchError::Unvouched { kernel: self.abi.name().to_owned() });
+        }
+        // SAFETY: our own kernels are proved, and for another somebody vouches.
+        unsafe { self.launch_unvouched(stream, views, scalars) }
+    }
+
+    /// The same for a kernel that nobody vouches for: [CUDA C++ of one's own](crate::cuda).
+    ///
+    /// # Safety
+    /// On views that its declaration accepts, the kernel writes only elements of tensors that it is declared to write, reads only
+    /// elements of its tensors, and its threads do not race. It ends. It touches no other memory of the context.
+    ///
+    /// # Errors
+    /// As [`Loaded::launch`].
+    pub unsafe fn launch_unvouched(
+        &self,
+        stream: &Arc<CudaStream>,
+        views: &mut [AnyView<'_, Device>],
+        scalars: &[f64],
+    ) -> Result<(), LaunchError> {
         let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
         let binding = self.abi.bind_with(&raw, scalars)?;
         let context = &self.module.context;

@@ -259,6 +259,6 @@ fn buffer<'a>(tensor: &'a mut Tensor, view: &ViewRef) -> Buffer<'a> {
     let range = start..start + (view.available.0 * view.dtype.bytes().0) as usize;
     match view.access {
         Access::Read => Buffer::Read(&tensor.storage()[range]),
-        Access::Write => Buffer::Write(&mut tensor.storage_mut()[range]),
+        Access::Write | Access::ReadWrite => Buffer::Write(&mut tensor.storage_mut()[range]),
     }
 }

@@ -54,7 +54,7 @@ impl Buffers {
 pub(super) fn views<'a>(kernel: &Loaded, set: &'a mut [DeviceTensor]) -> Vec<AnyView<'a, Device>> {
     let view = |(m, o): (&'a mut DeviceTensor, &Operand)| match o.access {
         Access::Read => m.any(),
-        Access::Write => m.any_mut(),
+        Access::Write | Access::ReadWrite => m.any_mut(),
     };
     set.iter_mut().zip(kernel.abi().operands()).map(view).collect()
 }

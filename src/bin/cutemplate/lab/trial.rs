@@ -104,7 +104,7 @@ pub(super) fn operands(
     let make = |(index, (operand, layout)): (u64, (&cutemplate::plan::Operand, &TensorLayout))| {
         let mut tensor = Tensor::new(operand.dtype, *layout)?;
         match operand.access {
-            Access::Read => tensor.fill(fill, seed.wrapping_add(index)),
+            Access::Read | Access::ReadWrite => tensor.fill(fill, seed.wrapping_add(index)),
             Access::Write => tensor.fill_unwritten(),
         }
         Ok(tensor)

@@ -150,7 +150,7 @@ fn a_tensor_map_of_a_workspace_that_is_not_there_is_a_defect() {
     let spec = TensorMapSpec::matrix(0, DType::F16, [8, 8], 16, [8, 8], MapSwizzle::None);
     let bound = |bytes| {
         let (ptr, number) = (ParamValue::Ptr(0), ParamValue::I32(0));
-        let grids = vec![Some(Grid { blocks: [1, 1, 1], overlaps: true }), None];
+        let grids = vec![Some(Grid { blocks: [1, 1, 1], overlaps: true, shared: None }), None];
         let values = vec![ptr, ptr, number, number, number, ptr];
         let maps = vec![BoundMap { spec, in_workspace: true, param_offset: 0 }];
         Binding::new(two_passes().abi(), &[], Geometry { grids, values, maps, workspace: Bytes(bytes) })

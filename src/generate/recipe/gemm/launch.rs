@@ -15,7 +15,7 @@ pub(super) fn params(part: &Part) -> ParamStruct {
         let mapped = operands.iter().take(2).chain(operands.iter().filter(|operand| operand.access == Access::Write));
         fields.extend(mapped.map(|Operand { name, param, access, .. }| {
             let doc = match access {
-                Access::Write => {
+                Access::Write | Access::ReadWrite => {
                     format!("{name}, if written rows begin and end at multiples of 16 bytes")
                 }
                 Access::Read => format!("{name}, or its packed copy"),

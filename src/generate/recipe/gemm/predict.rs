@@ -62,7 +62,7 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
     let of_d = traffic.iter().find(|traffic| traffic.written).copied();
     traffic.extend(part.operands().iter().skip(2).zip(others).filter_map(|(operand, view)| match operand.access {
         Access::Read => Some(launch.read(operand, view)),
-        Access::Write => of_d.map(|of_d| Traffic { operand: operand.name, ..of_d }),
+        Access::Write | Access::ReadWrite => of_d.map(|of_d| Traffic { operand: operand.name, ..of_d }),
     }));
     let each = |of: fn(&TileCopy, &CopyCount) -> u64| {
         copies().map(|(copy, count)| times(copy).saturating_mul(of(copy, count))).fold(0, u64::saturating_add)

@@ -19,7 +19,7 @@ pub(crate) fn call(rust_type: &str, operands: &[Operand], scalars: &[String]) ->
     let of = |operand: &&Operand| match (operand.name, operand.access) {
         ("A" | "B" | "D", _) => None,
         ("C", _) => Some(".c(c)".to_owned()),
-        (_, Access::Write) => Some(format!(".e({})", lower(operand))),
+        (_, Access::Write | Access::ReadWrite) => Some(format!(".e({})", lower(operand))),
         (_, Access::Read) => Some(format!(".aux({})", lower(operand))),
     };
     let others: String = operands.iter().filter_map(|operand| of(&operand)).collect();

@@ -140,7 +140,7 @@ fn a_fatbin_of_another_text_does_not_reach_the_driver() {
     let done = with_driver(name, &[SIZE], || {
         let gpu = Gpu::find().expect("the stand-in");
         let bytes = fatbin();
-        let vouched = |plan: &Plan| Vouched::new(&bytes, plan.abi().digest());
+        let vouched = |plan: &Plan| crate::fatbin::Vouched::new(&bytes, plan.abi().digest());
         let mut other = two_passes();
         other.abi = Abi::new(Draft { name: "another".into(), ..other.abi().draft().clone() });
         let refused = AnyKernel::load(&gpu, two_passes(), vouched(&other)).expect_err("refused").to_string();

@@ -1,0 +1,462 @@
+//! From the declaration of an entry to the plan of its kernel: the ABI that a launch is checked and made by.
+
+use std::sync::Arc;
+
+use super::entry::{Entry, Operand as Tensor, Param};
+use super::expr::Scope;
+use super::layout::{Declared, Part};
+use super::params::{Flat, Source};
+use super::text::{Own, OwnKernel};
+use super::{Cuda, FAMILY};
+use crate::arch::Targets;
+use crate::diagnostic::{Code, PlanError};
+use crate::plan::checks::{self, Checks};
+use crate::plan::{
+    self, Abi, Call, Demand, DemandKind, Given, Int, Operand, ParamStruct, ParamType, Plan, Reach, Rule, interned,
+};
+use crate::units::Bytes;
+
+/// Dynamic shared memory that every GPU grants without being asked for more.
+const USUAL_SHARED: u64 = 48 << 10;
+
+/// The plan of an entry.
+pub(super) fn plan(
+    cuda: &Cuda,
+    name: &str,
+    index: usize,
+    text: &Arc<str>,
+    targets: &Targets,
+) -> Result<Plan, PlanError> {
+    let names = cuda.names(name);
+    let (Some(entry), Some(kernel)) = (cuda.entries.get(index), names.get(index)) else {
+        let mut checks = Checks::new(name, targets);
+        refuse(&mut checks, format!("`{name}` has no entry"), "at least one entry: Cuda::entry");
+        return checks.finish(None);
+    };
+    let mut checks = Checks::new(&one_line(entry), targets);
+    checks::kernel_name(&mut checks, name);
+    if kernel != name {
+        checks::kernel_name(&mut checks, kernel);
+    }
+    if names.iter().filter(|other| *other == kernel).count() > 1 {
+        let why = "the module and the compiled function of a kernel have its name";
+        let help = format!("name the other: Entry::new(\"{}\").named(\"...\")", entry.function);
+        checks.push(Code::Name, format!("two kernels are called `{kernel}`"), "a name for each".into(), why, help);
+    }
+    for (constant, value) in &cuda.constants {
+        if let Err(why) = value {
+            let found = format!("constant `{constant}`: {why}");
+            refuse(&mut checks, found, "a value that C++ has a constant for");
+        }
+    }
+    let abi = abi(cuda, [name, kernel], index, text, targets, &mut checks);
+    let abi = checks.finish(Some(abi))?;
+    let own = Own::new(cuda, name, &names, text.clone());
+    let kernel = OwnKernel { own: Arc::new(own), spills_denied: entry.deny_spills, max_registers: entry.max_registers };
+    Ok(Plan {
+        abi,
+        shared: Vec::new(),
+        warnings: Vec::new(),
+        facts: Vec::new(),
+        kernel: Arc::new(kernel),
+        parts: Vec::new(),
+    })
+}
+
+/// The declaration in a line, for messages.
+pub(super) fn one_line(entry: &Entry) -> String {
+    let param = |param: &Param| -> String { param_line(param) };
+    let params: Vec<String> = entry.params.iter().map(param).collect();
+    let mut text = format!("{}({})", entry.function, params.join(", "));
+    let three = |of: [String; 3]| if of[1..] == ["1", "1"] { of[0].clone() } else { of.join(" x ") };
+    text += &format!(" grid {} block {}", three(entry.grid.clone()), three(entry.block.map(|n| n.to_string())));
+    if entry.cluster > 1 {
+        text += &format!(" cluster {}", entry.cluster);
+    }
+    if let Some((bytes, most)) = &entry.shared {
+        text += &format!(" shared {bytes}{}", most.map_or(String::new(), |most| format!(" at most {most}")));
+    }
+    for (name, of) in &entry.values {
+        text += &format!(" where {name} = {of}");
+    }
+    for (condition, _) in &entry.demands {
+        text += &format!(" requires {condition}");
+    }
+    text.replace(|c: char| c.is_control(), " ")
+}
+
+fn param_line(param: &Param) -> String {
+    match param {
+        Param::Operand(Tensor { name, dtype, access, layout, align, in_place }) => {
+            let align = if *align > 0 { format!(" at {align}") } else { String::new() };
+            let place = if *in_place { " in place" } else { "" };
+            format!("{name}: {dtype} {layout}{align} {}{place}", plan::access_verb(*access))
+        }
+        Param::Value { name, ty, of } => format!("{name}: {} = {of}", ty.c()),
+        Param::Scalar { name, ty } => format!("{name}: {}", ty.c()),
+        Param::Workspace { bytes } => format!("workspace of {bytes}"),
+        Param::Struct { name, fields } => {
+            let fields: Vec<String> = fields.iter().map(param_line).collect();
+            format!("{name}: {{{}}}", fields.join(", "))
+        }
+    }
+}
+
+const BECAUSE: &str = "a launch is checked and made by the declaration";
+
+fn refuse(checks: &mut Checks, found: String, required: &str) {
+    let help = "cutemplate::cuda::Entry says what a declaration can say".to_owned();
+    checks.push(Code::Declaration, found, required.to_owned(), BECAUSE, help);
+}
+
+/// What a declaration comes to.
+struct Draft<'a> {
+    entry: &'a Entry,
+    flat: Flat<'a>,
+    scope: Scope,
+    demands: Vec<Demand>,
+}
+
+impl<'a> Draft<'a> {
+    /// Reads layouts, then parameters and named values, in their order.
+    fn of(entry: &'a Entry, kernel: &str, checks: &mut Checks) -> (Self, Vec<Operand>, Rule) {
+        let flat = Flat::of(&entry.params);
+        let mut draft = Self { entry, flat, scope: Scope::default(), demands: Vec::new() };
+        draft.names(checks);
+        let operands = draft.operands(checks);
+        let params = ParamStruct::new(draft.flat.fields.clone());
+        let reach = Reach {
+            required: "extents and strides whose grid and parameters are in the range of their types".into(),
+            because: "the grid, the shared memory or a parameter overflows".into(),
+            help: format!("launch `{kernel}` on parts of the tensors, or declare wider parameters"),
+        };
+        let mut rule = Rule::new(&params, reach);
+        draft.values(&mut rule, checks);
+        draft.geometry(&mut rule, checks);
+        draft.required(checks);
+        rule.inputs = core::mem::take(&mut draft.scope.inputs);
+        // Behind the parameters, where expressions find them.
+        for number in 0..rule.inputs.len() {
+            rule.steps.input(&format!("input_{number}"));
+        }
+        rule.demands = core::mem::take(&mut draft.demands);
+        (draft, operands, rule)
+    }
+
+    /// Every name once, of letters.
+    fn names(&mut self, checks: &mut Checks) {
+        let fields = self.flat.fields.iter().map(|(name, ..)| name.as_str());
+        let mut seen: Vec<&str> = Vec::new();
+        for name in fields.chain(self.entry.values.iter().map(|(name, _)| name.as_str())) {
+            let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && name.len() <= 64
+                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            if !is_word {
+                let required = "a letter, then letters, digits and underscores, at most 64";
+                refuse(checks, format!("a parameter called `{}`", name.escape_debug()), required);
+            }
+            if seen.contains(&name) {
+                refuse(checks, format!("two parameters are called `{name}`"), "a name for each parameter and value");
+            }
+            seen.push(name);
+        }
+        self.scope.fields = self.flat.fields.len();
+        let scalars = self.flat.fields.iter().filter_map(|(name, ty, _, given)| match given {
+            Given::Scalar(number) => Some((name.clone(), *number, *ty == ParamType::I32)),
+            _ => None,
+        });
+        self.scope.scalars = scalars.collect();
+        for (name, ty) in &self.flat.scalars {
+            if !matches!(ty, ParamType::I32 | ParamType::I64 | ParamType::F32 | ParamType::F64) {
+                refuse(checks, format!("scalar `{name}` of type {}", ty.c()), "I32, I64, F32 or F64");
+            }
+        }
+    }
+
+    /// The operands, the names of their extents, and what their layouts demand.
+    fn operands(&mut self, checks: &mut Checks) -> Vec<Operand> {
+        let tensors = self.flat.operands.clone();
+        let layouts: Vec<Option<Declared>> = tensors
+            .iter()
+            .map(|operand| match Declared::read(&operand.layout) {
+                Ok(layout) => Some(layout),
+                Err(why) => {
+                    refuse(
+                        checks,
+                        format!("operand `{}`: {why}", operand.name),
+                        "strides, or a shape, `:` and strides: (?,1)",
+                    );
+                    None
+                }
+            })
+            .collect();
+        let rank = |layout: &Option<Declared>| layout.as_ref().map_or(0, |layout| layout.strides.len());
+        self.scope.tensors = tensors.iter().zip(&layouts).map(|(t, layout)| (t.name.clone(), rank(layout))).collect();
+        if tensors.is_empty() {
+            refuse(checks, "no operand".into(), "at least one tensor that the kernel reads or writes");
+        }
+        // Names first, wherever they stand.
+        for (tensor, layout) in layouts.iter().enumerate() {
+            for (mode, part) in layout.iter().flat_map(|layout| layout.extents.iter().enumerate()) {
+                let Part::Is(name) = part else { continue };
+                let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+                    && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+                let is_scalar = self.scope.scalars.iter().any(|(scalar, ..)| scalar == name);
+                if is_name && !is_scalar && !self.scope.names.contains_key(name) {
+                    let value = self.scope.input(Given::Extent { tensor, mode });
+                    self.scope.names.insert(name.clone(), value);
+                }
+            }
+        }
+        for (tensor, (operand, layout)) in tensors.iter().zip(&layouts).enumerate() {
+            self.layout_demands(tensor, operand, layout.as_ref(), checks);
+        }
+        let made = tensors.iter().zip(&layouts).map(|(operand, layout)| Operand {
+            name: interned(operand.name.clone()),
+            param: operand.name.clone(),
+            dtype: operand.dtype,
+            access: operand.access,
+            strides: layout.as_ref().map_or_else(Vec::new, Declared::mode_strides),
+            in_place: operand.in_place,
+        });
+        made.collect()
+    }
+
+    fn layout_demands(&mut self, tensor: usize, operand: &Tensor, layout: Option<&Declared>, checks: &mut Checks) {
+        let name = &operand.name;
+        let Some(layout) = layout else { return };
+        for mode in 0..layout.strides.len() {
+            let extent = self.scope.input(Given::Extent { tensor, mode });
+            let (label, why) = (format!("{name}.{mode}"), "the kernel is declared for this shape");
+            self.equal(DemandKind::Extent, (&label, extent.clone()), &layout.extents[mode], why, None, checks);
+            let stride = self.scope.input(Given::Stride { tensor, mode });
+            let (label, why) = (format!("stride({name}, {mode})"), "the kernel is declared for these strides");
+            // Views are checked for 0 and 1 by the operand itself, and the stride of one coordinate is never used.
+            if !matches!(layout.strides[mode], Part::Fixed(0 | 1)) {
+                self.equal(DemandKind::Stride, (&label, stride), &layout.strides[mode], why, Some(extent), checks);
+            }
+        }
+        if operand.align > 0 {
+            let bytes = operand.align;
+            if !bytes.is_power_of_two() || bytes > 256 || bytes < operand.dtype.bytes().0 {
+                let found = format!("operand `{name}` at multiples of {bytes} bytes");
+                refuse(checks, found, "a power of two, from the size of an element to 256");
+                return;
+            }
+            let address = self.scope.input(Given::Address { tensor });
+            self.demands.push(Demand {
+                kind: DemandKind::Alignment,
+                condition: address.clone().divides_by(bytes as i64),
+                required: format!("{name} at a multiple of {bytes} bytes"),
+                because: "the kernel is declared to move whole vectors".into(),
+                found: vec![
+                    (format!("address({name})"), address.clone()),
+                    ("past a multiple".into(), address % bytes as i64),
+                ],
+            });
+        }
+    }
+
+    /// Demands that a value is what a layout says, unless the extent is 1 and a stride therefore nothing.
+    fn equal(
+        &mut self,
+        kind: DemandKind,
+        (label, value): (&str, Int),
+        part: &Part,
+        because: &str,
+        unless_one: Option<Int>,
+        checks: &mut Checks,
+    ) {
+        let (want, text) = match part {
+            Part::Any => return,
+            Part::Fixed(number) => (Int::Const(*number), number.to_string()),
+            Part::Is(text) => match self.scope.read(text) {
+                Ok(want) => (want, text.clone()),
+                Err(why) => {
+                    refuse(checks, format!("{label}: {why}"), "an integer expression");
+                    return;
+                }
+            },
+        };
+        if want == value {
+            return;
+        }
+        let condition = value.clone().is(want.clone());
+        let condition = match unless_one {
+            Some(extent) => extent.at_most(1).op(crate::plan::IntOp::Or, condition),
+            None => condition,
+        };
+        let mut found = vec![(label.to_owned(), value)];
+        if matches!(part, Part::Is(_)) {
+            found.push((text.clone(), want));
+        }
+        let demand =
+            Demand { kind, condition, required: format!("{label} = {text}"), because: because.to_owned(), found };
+        self.demands.push(demand);
+    }
+
+    fn read(&mut self, what: &str, text: &str, checks: &mut Checks) -> Int {
+        self.scope.read(text).unwrap_or_else(|why| {
+            refuse(checks, format!("{what}: {why}"), "an integer expression of what the declaration names");
+            Int::Const(0)
+        })
+    }
+
+    /// The value of each field that follows, and of each name.
+    fn values(&mut self, rule: &mut Rule, checks: &mut Checks) {
+        let sources: Vec<Source> = self.flat.sources.clone();
+        for (index, source) in sources.iter().enumerate() {
+            match source {
+                Source::Value(name, of) => {
+                    let ty = self.flat.fields[index].1;
+                    if !matches!(ty, ParamType::I32 | ParamType::I64) {
+                        refuse(checks, format!("value `{name}` of type {}", ty.c()), "I32 or I64");
+                    }
+                    let value = self.read(&format!("parameter `{name}`"), of, checks);
+                    self.name(name, &value);
+                    rule.derived[index] = Some(value);
+                }
+                Source::Workspace(bytes) => rule.workspace = self.read("workspace", bytes, checks),
+                Source::Gap => rule.derived[index] = Some(Int::Const(0)),
+                Source::Given => {}
+            }
+        }
+        for (name, of) in &self.entry.values {
+            let value = self.read(&format!("value `{name}`"), of, checks);
+            self.name(name, &value);
+        }
+    }
+
+    /// Names a value. One that a layout names, too, has to be the same.
+    fn name(&mut self, name: &str, value: &Int) {
+        match self.scope.names.get(name) {
+            Some(known) if known != value => {
+                let found = vec![(name.to_owned(), known.clone()), ("the parameter".to_owned(), value.clone())];
+                self.demands.push(Demand {
+                    kind: DemandKind::Extent,
+                    condition: known.clone().is(value.clone()),
+                    required: format!("one value for `{name}`"),
+                    because: "a layout and a parameter of the declaration have this name".into(),
+                    found,
+                });
+            }
+            Some(_) => {}
+            None => {
+                self.scope.names.insert(name.to_owned(), value.clone());
+            }
+        }
+    }
+
+    /// The grid, and the shared memory.
+    fn geometry(&mut self, rule: &mut Rule, checks: &mut Checks) {
+        let entry = self.entry;
+        let blocks = entry.grid.each_ref().map(|blocks| self.read("grid", blocks, checks));
+        let when = Int::all(blocks.iter().map(|blocks| match blocks {
+            Int::Const(1..) => Int::Const(1),
+            blocks => Int::from(0).less(blocks.clone()),
+        }));
+        if entry.cluster > 1 {
+            let whole = blocks[0].clone().divides_by(i64::from(entry.cluster));
+            self.demands.push(Demand {
+                kind: DemandKind::Launch,
+                condition: whole,
+                required: format!("a multiple of {} blocks along x", entry.cluster),
+                because: "a grid has whole clusters".into(),
+                found: vec![("blocks along x".into(), blocks[0].clone())],
+            });
+        }
+        rule.grid(when, blocks);
+        let threads = entry.block.iter().map(|n| u64::from(*n)).product::<u64>();
+        let help = "block(128)";
+        let z_fits = u64::from(entry.block[2]) <= 64;
+        if checks::thread_count(checks, i64::try_from(threads).unwrap_or(i64::MAX), help).is_some() && !z_fits {
+            refuse(checks, format!("{} threads along z", entry.block[2]), "at most 64");
+        }
+        if let Some((bytes, most)) = &entry.shared {
+            let value = self.read("shared", bytes, checks);
+            if !matches!(value, Int::Const(_)) {
+                let most = i64::try_from(most.unwrap_or(USUAL_SHARED)).unwrap_or(i64::MAX);
+                self.demands.push(Demand {
+                    kind: DemandKind::Launch,
+                    condition: Int::from(0).at_most(value.clone()).and(value.clone().at_most(most)),
+                    required: format!("0 to {most} bytes of dynamic shared memory: {bytes}"),
+                    because: "more than 48 KiB are asked for when the kernel is loaded: Entry::shared_at_most".into(),
+                    found: vec![("bytes".into(), value.clone())],
+                });
+            }
+            if let Some(grid) = rule.grids.last_mut() {
+                grid.shared = Some(value);
+            }
+        }
+    }
+
+    /// What build.rs demands.
+    fn required(&mut self, checks: &mut Checks) {
+        for (text, because) in &self.entry.demands {
+            let condition = self.read("requirement", text, checks);
+            let found = self.scope.inputs_of(&condition);
+            let (required, because) = (text.clone(), because.clone());
+            self.demands.push(Demand { kind: DemandKind::Launch, condition, required, because, found });
+        }
+    }
+}
+
+/// The ABI of a draft.
+fn abi(
+    cuda: &Cuda,
+    [name, kernel]: [&str; 2],
+    index: usize,
+    text: &str,
+    targets: &Targets,
+    checks: &mut Checks,
+) -> Abi {
+    let entry = &cuda.entries[index];
+    let (draft, operands, rule) = Draft::of(entry, kernel, checks);
+    let shared = match (rule.grids.last().and_then(|grid| grid.shared.as_ref()), &entry.shared) {
+        (Some(Int::Const(bytes)), _) => u64::try_from(*bytes).unwrap_or_else(|_| {
+            refuse(checks, format!("{bytes} bytes of shared memory"), "0 or more");
+            0
+        }),
+        (Some(_), Some((_, most))) => most.unwrap_or(USUAL_SHARED),
+        _ => 0,
+    };
+    let least = targets.archs().iter().min_by_key(|arch| arch.smem_per_block());
+    if let Some(arch) = least.filter(|arch| shared > arch.smem_per_block().0) {
+        let found = format!("{shared} bytes of dynamic shared memory");
+        refuse(checks, found, &format!("at most {} on {arch}", arch.smem_per_block()));
+    }
+    if !(1..=8).contains(&entry.cluster) {
+        refuse(checks, format!("a cluster of {} blocks", entry.cluster), "1 to 8 blocks");
+    }
+    let threads = entry.block.iter().fold(1_u32, |all, n| all.saturating_mul(*n));
+    let made = plan::Entry {
+        dynamic_smem: Bytes(shared),
+        cluster: entry.cluster,
+        shape: (entry.block[1..] != [1, 1]).then_some(entry.block),
+        params: draft.flat.params.clone(),
+        ..plan::Entry::new(kernel, threads, Bytes(0))
+    };
+    let call = Call {
+        views: format!(
+            "{kernel}::args({})",
+            operands.iter().map(|operand| operand.name).collect::<Vec<_>>().join(", ")
+        ),
+        scalars: format!("the last of {kernel}::args: {}", draft.flat.scalar_values.join(", ")),
+    };
+    // Its launch is no safe call unless somebody vouches for it: see `Abi::is_vouched`.
+    Abi::new(plan::Draft {
+        family: FAMILY,
+        rust_type: "Cuda",
+        name: kernel.to_owned(),
+        recipe: one_line(entry),
+        settings: cuda.settings(name, index, text),
+        targets: targets.clone(),
+        operands,
+        params: ParamStruct::new(draft.flat.fields),
+        entries: vec![made],
+        scalars: draft.flat.scalar_values,
+        problem: None,
+        call,
+        rule,
+    })
+}
