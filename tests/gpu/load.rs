@@ -188,7 +188,7 @@ fn a_kernel_with_other_parameters() {
         &[("STAND_IN_PARAM_SIZE", "48")],
         BOTH,
         expect![[r#"
-            kernel `add`: found a parameter of 48 bytes in the fatbin, required one struct of 64 bytes
+            kernel `add`: found a parameter of 48 bytes in the fatbin, required one of 64 bytes
               help: the fatbin is not of this plan; build it again"#]],
     );
 }
@@ -200,7 +200,7 @@ fn a_kernel_without_parameters() {
         &[("STAND_IN_PARAMS", "0")],
         BOTH,
         expect![[r#"
-            kernel `add`: found no parameter in the fatbin, required one struct of 64 bytes
+            kernel `add`: found no parameter in the fatbin, required one of 64 bytes
               help: the fatbin is not of this plan; build it again"#]],
     );
 }
@@ -269,8 +269,8 @@ fn damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver() {
           because: it was written by another version of cutemplate, or is damaged
           help:    build the kernel again, with the version in [dependencies]
         kernel `add`: its ABI means something else here than where it was compiled
-          found:    2ecafea69b28a0c0571e0934178a49780444c468ac426bc4ad6ac58ce45c69c2
-          required: dc78e695a28392755121a171828e057486374d8f0fa5c5b03846fed2bcc6e8fd, which the build wrote down
+          found:    e5c0135675e19a3b087e1079ed4623a8246766eb4b5f8f2a36def0dc52492350
+          required: 05e5493db621035b59557ab782eade240669fa88d31d6b46adbd6eda54fce7ad, which the build wrote down
           because:  a launch with other grids or parameters would touch other memory
           help:     build it again, or use the version of cutemplate that built it
     "#]]
