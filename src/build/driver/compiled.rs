@@ -68,6 +68,11 @@ impl Compiled {
         Vouched::new(&self.fatbin, self.abi)
     }
 
+    /// The same for another kernel of the same text.
+    pub(super) fn of_abi(self, abi: Digest) -> Self {
+        Self { abi, ..self }
+    }
+
     pub(super) fn with_outcome(self, outcome: Outcome) -> Self {
         Self { outcome, ..self }
     }

@@ -432,11 +432,15 @@ impl Config {
             Some(store) => compiler.with_store(store.clone()),
             None => compiler,
         };
-        let compiled = whole(compiler.compile_all(units))?;
+        let (texts, text_of) = own::texts(units);
+        let compiled = whole(compiler.compile_all(&texts))?;
         watch.files(compiled.iter().flat_map(|one| one.inputs().iter().cloned()));
-        let ptx = whole(compiler.ptx_all(units))?;
+        let ptx = whole(compiler.ptx_all(&texts))?;
         watch.files(ptx.iter().flat_map(|one| one.inputs().iter().cloned()));
-        Ok(Made::Kernels(compiled.into_iter().zip(ptx).collect()))
+        let made = units.iter().zip(text_of).filter_map(|((unit, _), text)| {
+            Some((compiled.get(text)?.clone().of_abi(unit.abi()), ptx.get(text)?.clone()))
+        });
+        Ok(Made::Kernels(made.collect()))
     }
 }
 

@@ -8,6 +8,7 @@ use super::error::{Error, RegisterError, SpillError};
 use crate::arch::Targets;
 use crate::bundle::{Manifest, Resources};
 use crate::cuda::{Cuda, FAMILY};
+use crate::emit::Unit;
 use crate::plan::Plan;
 
 impl Config {
@@ -49,6 +50,22 @@ impl Config {
         }
         self
     }
+}
+
+/// Each text once, and for each unit the number of its text: several kernels of one's own share one.
+pub(super) fn texts(units: &[(Unit, Targets)]) -> (Vec<(Unit, Targets)>, Vec<usize>) {
+    let (mut texts, mut text_of): (Vec<(Unit, Targets)>, Vec<usize>) = (Vec::new(), Vec::new());
+    for (unit, targets) in units {
+        let is_same = |(known, of): &(Unit, Targets)| {
+            unit.own().is_some() && known.own() == unit.own() && known.name() == unit.name() && of == targets
+        };
+        let known = texts.iter().position(is_same);
+        text_of.push(known.unwrap_or(texts.len()));
+        if known.is_none() {
+            texts.push((unit.clone(), targets.clone()));
+        }
+    }
+    (texts, text_of)
 }
 
 /// The resources of a plan's own entries: a text of one's own may have others.

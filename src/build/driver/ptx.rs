@@ -107,7 +107,10 @@ impl Compiler {
     fn entries_of_own(&self, unit: &Unit, argv: &[String], text: String) -> Result<String, Error> {
         let Some(own) = unit.own() else { return Ok(text) };
         signature::checked(own, &text).map_err(|error| match error {
-            Ok(signature) => Box::new(signature).into(),
+            Ok(failed) => {
+                let failed = failed.into_iter().map(|one| Error::from(Box::new(one))).collect();
+                Error::all(failed).unwrap_or_else(|| self.output(unit, argv, "no entry", "the declared entries"))
+            }
             Err(why) => self.output(unit, argv, &why, "PTX that tells what each entry is"),
         })
     }

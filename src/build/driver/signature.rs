@@ -65,23 +65,31 @@ fn tells(line: &str) -> bool {
 /// declared by.
 ///
 /// # Errors
-/// `Err(Ok(..))`: an entry is not what it is declared to be; `Err(Err(..))`: the PTX does not tell.
-pub(super) fn checked(own: &Own, ptx: &str) -> Result<String, Result<SignatureError, String>> {
+/// `Err(Ok(..))`: entries are not what they are declared to be; `Err(Err(..))`: the PTX does not tell.
+pub(super) fn checked(own: &Own, ptx: &str) -> Result<String, Result<Vec<SignatureError>, String>> {
     let told = Told::of(ptx);
+    let (mut failed, mut seen): (Vec<SignatureError>, Vec<(String, &str)>) = (Vec::new(), Vec::new());
     let mut kept: String = ptx.split_inclusive('\n').filter(|line| !tells(line)).collect();
     for (number, entry) in own.entries().iter().enumerate() {
         let symbol =
             told.symbol(number).ok_or_else(|| Err(format!("it does not tell what `{}` is", entry.function)))?;
-        let compiled = told.entry(number, entry, &symbol, &kept).map_err(Err)?;
-        if let Some(Mismatch { table, others }) = compare(entry, &compiled) {
-            let (kernel, function) = (entry.name.clone(), entry.function.clone());
-            return Err(Ok(SignatureError { kernel, function, file: own.place(), params: table, others }));
+        let compiled = told.entry(number, entry, &symbol, ptx).map_err(Err)?;
+        let mut mismatch = compare(entry, &compiled);
+        if let Some((_, other)) = seen.iter().find(|(known, _)| *known == symbol).filter(|_| mismatch.is_none()) {
+            let others = vec![("a function of its own".to_owned(), format!("the function of kernel `{other}`"))];
+            mismatch = Some(Mismatch { table: Vec::new(), others });
         }
+        if let Some(Mismatch { table, others }) = mismatch {
+            let (kernel, function) = (entry.name.clone(), entry.function.clone());
+            failed.push(SignatureError { kernel, function, file: own.place(), params: table, others });
+            continue;
+        }
+        seen.push((symbol.clone(), &entry.name));
         if symbol != entry.name {
             kept = renamed(&kept, &symbol, &entry.name).map_err(Err)?;
         }
     }
-    Ok(kept)
+    if failed.is_empty() { Ok(kept) } else { Err(Ok(failed)) }
 }
 
 /// The variables that tell what entries are.

@@ -22,6 +22,9 @@ pub enum Error {
     /// The PTX is missing, malformed, or uses instructions that the executor does not run.
     #[error(transparent)]
     Ptx(#[from] super::ptx::Error),
+    /// The kernel ran, and elements are not what they have to be.
+    #[error(transparent)]
+    Wrong(Box<super::Wrong>),
     /// The kernel ran and did something wrong.
     #[error("{0}")]
     Verdict(Box<Report>),

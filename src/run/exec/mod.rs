@@ -6,12 +6,14 @@
 //! A [`Program`] takes a [`Job`] and reports [`Finding`]s. [`Kernel`] launches a recipe's kernel with the typed views that a GPU
 //! takes.
 
+mod against;
 mod error;
 mod extent;
 mod job;
 mod kernel;
 mod program;
 
+pub use against::Wrong;
 pub use error::{Error, Refused};
 pub use job::{Buffer, Job};
 pub use kernel::Kernel;

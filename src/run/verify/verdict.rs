@@ -79,14 +79,14 @@ pub struct Verdict {
 
 impl Verdict {
     /// How many mismatches are kept.
-    pub(super) const KEPT: usize = 8;
+    pub(crate) const KEPT: usize = 8;
 
     /// Whether every element is right and nothing else was written.
     pub fn is_right(&self) -> bool {
         self.mismatches == 0 && self.guards.hold()
     }
 
-    pub(super) fn new(elements: u64, guards: GuardReport) -> Self {
+    pub(crate) fn new(elements: u64, guards: GuardReport) -> Self {
         Self { elements, mismatches: 0, unwritten: 0, first: Vec::new(), guards }
     }
 }

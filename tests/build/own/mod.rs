@@ -3,6 +3,8 @@
 #![cfg(all(target_os = "linux", feature = "build"))]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod wrong;
+
 use std::fs;
 use std::path::Path;
 

@@ -1,0 +1,153 @@
+//! A launch whose outputs are compared, element by element, with what they have to be.
+
+use core::fmt;
+
+use super::extent::Extent;
+use super::job::Job;
+use super::{Error, Kernel};
+use crate::dtype::DType;
+use crate::expr::Accept;
+use crate::plan::{Binding, BoundTensor};
+use crate::tensor::{GuardReport, Scalar, with_scalar};
+use crate::verify::{Expected, Mismatch, Verdict};
+use crate::view::{Access, AnyView, Args, Host, ViewRef};
+
+/// Outputs of a launch that are not what they have to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wrong {
+    /// Each output that is wrong, by its name.
+    pub outputs: Vec<(String, Verdict)>,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (name, verdict)) in self.outputs.iter().enumerate() {
+            write!(f, "{}{name}: {verdict}", if at == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for Wrong {}
+
+impl<R> Kernel<R> {
+    /// Runs the kernel and compares every element of every tensor that it writes. `expected` gives, for the name of a tensor and a
+    /// coordinate, the value of the element, and the most that a right kernel may differ from it before it is rounded to the element's
+    /// type; 0 where there is one value.
+    ///
+    /// The elements of a tensor that is only written are filled with wrong ones before, so that one that the kernel leaves out is found.
+    ///
+    /// ```no_run
+    /// # fn check<R>(kernel: &cutemplate::exec::Kernel<R>, args: impl cutemplate::view::Args<R, cutemplate::view::Host>, x: &[f32])
+    /// # -> Result<(), cutemplate::exec::Error> {
+    /// // y(i) = 2 * x(i), exactly.
+    /// kernel.check_against(args, |_, at| (2.0 * f64::from(x[at[0] as usize]), 0.0))
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Kernel::launch`]; [`Error::Wrong`], where an element is wrong, or was never written.
+    pub fn check_against(
+        &self,
+        mut args: impl Args<R, Host>,
+        expected: impl Fn(&str, &[i64]) -> (f64, f64),
+    ) -> Result<(), Error> {
+        let scalars = args.scalars();
+        let views = args.views();
+        let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
+        let binding = self.abi().bind_with(&raw, &scalars)?;
+        let accept = |name: &str, at: &[i64]| {
+            let (value, error) = expected(name, at);
+            Accept::within(value, error)
+        };
+        // SAFETY: as for `Kernel::report`.
+        let found = unsafe {
+            written(&binding).for_each(|tensor| fill(tensor, &accept));
+            let extents: Vec<Extent> = binding.tensors().iter().map(Extent::of).collect();
+            let report = self.program().run_on(&Job::from(&binding), &extents)?;
+            if !report.is_clean() {
+                return Err(Error::Verdict(Box::new(report)));
+            }
+            written(&binding).map(|tensor| (tensor.name.to_owned(), compare(tensor, &accept)))
+        };
+        let outputs: Vec<_> = found.filter(|(_, verdict)| !verdict.is_right()).collect();
+        drop(views);
+        if outputs.is_empty() { Ok(()) } else { Err(Error::Wrong(Box::new(Wrong { outputs }))) }
+    }
+}
+
+fn written(binding: &Binding) -> impl Iterator<Item = &BoundTensor> {
+    binding.tensors().iter().filter(|tensor| tensor.view.access.writes())
+}
+
+/// The coordinates of a tensor in row-major order, with the address of each element.
+fn elements(view: &ViewRef) -> impl Iterator<Item = (Vec<i64>, *mut u8)> + use<> {
+    let (shape, stride) = (view.layout.shape().to_vec(), view.layout.stride().to_vec());
+    let (ptr, item) = (view.ptr, view.dtype.bytes().0);
+    (0..view.layout.size().unwrap_or(0)).map(move |index| {
+        let mut rest = index as i64;
+        let mut at = vec![0; shape.len()];
+        for (at, extent) in at.iter_mut().zip(&shape).rev() {
+            *at = rest % extent;
+            rest /= extent;
+        }
+        let offset: i64 = at.iter().zip(&stride).map(|(at, stride)| at * stride).sum();
+        let address = ptr + offset.unsigned_abs() * item;
+        (at, core::ptr::with_exposed_provenance_mut(address as usize))
+    })
+}
+
+/// Bits that an element does not have if it was written rightly.
+fn wrong(dtype: DType, accept: &Accept) -> u64 {
+    with_scalar!(dtype, T => {
+        let bits = [T::UNWRITTEN, !T::UNWRITTEN, 0].map(|bits| T::of_bits(bits).bits());
+        bits.into_iter().find(|bits| !accept.accepts(dtype, *bits)).unwrap_or(T::UNWRITTEN)
+    })
+}
+
+/// Fills a tensor whose contents mean nothing.
+///
+/// # Safety
+/// Its elements are there, and nobody else uses them.
+unsafe fn fill(tensor: &BoundTensor, accept: &dyn Fn(&str, &[i64]) -> Accept) {
+    let view = &tensor.view;
+    if view.access != Access::Write {
+        return;
+    }
+    for (at, element) in elements(view) {
+        let bits = wrong(view.dtype, &accept(tensor.name, &at)).to_le_bytes();
+        // SAFETY: the element is there, by the contract of this function, and no larger than its bits.
+        unsafe { core::ptr::copy_nonoverlapping(bits.as_ptr(), element, view.dtype.bytes().0 as usize) };
+    }
+}
+
+/// Compares each element.
+///
+/// # Safety
+/// Its elements are there, and nobody else writes them.
+unsafe fn compare(tensor: &BoundTensor, accept: &dyn Fn(&str, &[i64]) -> Accept) -> Verdict {
+    let (view, dtype) = (&tensor.view, tensor.view.dtype);
+    let mut verdict = Verdict::new(view.layout.size().unwrap_or(0), GuardReport::default());
+    for (at, element) in elements(view) {
+        let mut bytes = [0_u8; 8];
+        // SAFETY: the element is there, by the contract of this function, and no larger than its bits.
+        unsafe { core::ptr::copy_nonoverlapping(element, bytes.as_mut_ptr(), dtype.bytes().0 as usize) };
+        let (found, accept) = (u64::from_le_bytes(bytes), accept(tensor.name, &at));
+        if accept.accepts(dtype, found) {
+            continue;
+        }
+        let unwritten = view.access == Access::Write && found == wrong(dtype, &accept);
+        verdict.mismatches += 1;
+        verdict.unwritten += u64::from(unwritten);
+        if verdict.first.len() == Verdict::KEPT {
+            continue;
+        }
+        let expected = match accept.exact(dtype) {
+            Some(bits) => Expected::Bits(bits),
+            None => Expected::Range { range: accept.range(), nan: accept.may_be_nan() },
+        };
+        let coordinate = at.iter().map(|at| at.unsigned_abs()).collect();
+        verdict.first.push(Mismatch { coordinate, unwritten, found, expected, inputs: Vec::new(), dtype });
+    }
+    verdict
+}

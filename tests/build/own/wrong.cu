@@ -1,0 +1,73 @@
+// Functions that declarations are compared with.
+#include <cuda_fp16.h>
+
+struct Scale {
+  int rows;
+  double factor;
+  float bias;
+};
+
+extern "C" __global__ void __launch_bounds__(128)
+scale(float const* x, float* y, int rows, int cols, float factor)
+{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < rows * cols) y[i] = x[i] * factor;
+}
+
+__global__ void by_struct(float const* x, float* y, Scale p)
+{
+  if (threadIdx.x < p.rows) y[threadIdx.x] = x[threadIdx.x] * float(p.factor) + p.bias;
+}
+
+__global__ void wide(float const* x, float* y, long long n)
+{
+  long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i];
+}
+
+template <int N>
+__global__ void vectors(float4 const* x, float4* y, int n)
+{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) { float4 v = x[i]; v.x *= N; y[i] = v; }
+}
+
+// Each block turns its elements around.
+__global__ void reversed(float const* x, float* y, int n)
+{
+  extern __shared__ float tile[];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  tile[threadIdx.x] = i < n ? x[i] : 0.0f;
+  __syncthreads();
+  if (i < n) y[i] = tile[blockDim.x - 1 - threadIdx.x];
+}
+
+__global__ void __cluster_dims__(2, 1, 1) clustered(float const* x, float* y, int n)
+{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i];
+}
+
+// Vectors that the type of the pointer does not tell.
+__global__ void casts(float const* x, float* y, int n)
+{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (4 * i < n) reinterpret_cast<float4*>(y)[i] = reinterpret_cast<float4 const*>(x)[i];
+}
+
+// Adds to what is there.
+__global__ void adds(float const* x, float* y, int n)
+{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] += x[i];
+}
+
+// Writes through a pointer that is not const.
+__global__ void writes(float* x, float* y, int n)
+{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) { y[i] = x[i]; x[i] = 0.0f; }
+}
+
+// One thread for each element, without a guard.
+__global__ void unguarded(float const* x, float* y) { y[blockIdx.x * blockDim.x + threadIdx.x] = x[blockIdx.x * blockDim.x + threadIdx.x]; }
