@@ -140,7 +140,11 @@ impl Compiler {
             // Unused variables and declarations are mistakes in a text, and so is C++ beyond 17: 177, 550 and 3357 are
             // nvcc's numbers of these warnings.
             None => add(&["--diag-error=177,550,3357"]),
-            Some(own) => own.include_dirs.iter().for_each(|dir| add(&["-I", &dir.to_string_lossy()])),
+            Some(own) => own.include_dirs.iter().for_each(|dir| {
+                // nvcc runs elsewhere.
+                let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
+                add(&["-I", &dir.to_string_lossy()]);
+            }),
         }
         asked.iter().for_each(|arg| add(&[arg]));
         // As system headers: the user cannot change the causes of their warnings.

@@ -86,6 +86,7 @@ impl Entry {
         self.shape.unwrap_or([self.threads, 1, 1])
     }
 
+    #[cfg_attr(not(feature = "ptx"), allow(dead_code, reason = "the executor takes them"))]
     /// Bytes of the parameter struct that the function reads, of `all`: without the padding behind its last parameter where it takes
     /// several.
     pub(crate) fn param_bytes(&self, all: usize) -> usize {
