@@ -71,8 +71,8 @@ inline cudaError_t
 launch_entries(Launch const& launch, cudaStream_t stream)
 {
   cudaError_t error = cudaSuccess;
-{% for e in entries %}  if (error == cudaSuccess) {
-    error = launch_entry([[ e.name ]]_entry<[[ params ]]>, launch.[[ e.name ]], [[ e.threads ]], [[ e.smem ]], launch.params, stream);
+{% for e in entries %}{% let name = e.name %}  if (error == cudaSuccess) {
+    error = launch_entry([[ name ]]_entry<[[ params ]]>, launch.[[ name ]], [[ e.threads ]], [[ e.smem ]], launch.params, stream);
   }
 {% endfor %}  return error;
 }

@@ -23,7 +23,8 @@ using namespace cute;
 //
 
 {% for o in plan.operands() %}static_assert(sizeof(Element[[ o.name ]]) == [[ o.dtype.bytes().0 ]], "type of [[ o.name ]]");
-{% endfor %}static_assert(size(ThrShape{}) == [[ plan.threads() ]] && size<0>(ThrShape{}) == [[ d.group() / 32 ]] * 32, "whole warps add up a row");
+{% endfor %}static_assert(size(ThrShape{}) == [[ plan.threads() ]], "every thread adds");
+static_assert(size<0>(ThrShape{}) == [[ warps ]] * 32, "whole warps add up a row");
 
 [[ helpers ]]// [[ d.recipe.function ]], computed in float, every operation rounded by itself
 [[ functor ]]
@@ -38,9 +39,10 @@ kernel([[ plan.name() ]]_params const& params)
   //
 
   auto shape_MN = make_shape(params.m, params.n);  // (M,N)
-{% for o in plan.operands() %}{% if !loop.last %}  Tensor m[[ o.name ]] = make_tensor(make_gmem_ptr(static_cast<Element[[ o.name ]] const*>(params.[[ o.param ]])), shape_MN,
-                          make_stride(params.ld[[ o.param ]], {% match o.strides[1] %}{% when ModeStride::Unit %}_1{}{% when ModeStride::Broadcast %}_0{}{% when ModeStride::Dynamic %}params.inc[[ o.param ]]{% endmatch %}));  // (M,N)
-{% endif %}{% endfor %}  Tensor mY = make_tensor(make_gmem_ptr(static_cast<ElementY*>(params.y)), make_shape(params.m),
+{% for t in inputs %}{% let x = t.name %}  auto const ptr_[[ x ]] = static_cast<Element[[ x ]] const*>(params.[[ t.param ]]);
+  auto const stride_[[ x ]] = make_stride(params.ld[[ t.param ]], [[ t.stride_n ]]);
+  Tensor m[[ x ]] = make_tensor(make_gmem_ptr(ptr_[[ x ]]), shape_MN, stride_[[ x ]]);  // (M,N)
+{% endfor %}  Tensor mY = make_tensor(make_gmem_ptr(static_cast<ElementY*>(params.y)), make_shape(params.m),
                           make_stride(params.incy));  // (M)
 
   //
@@ -52,33 +54,15 @@ kernel([[ plan.name() ]]_params const& params)
   if (m >= params.m) {
     return;  // the whole warp, or the whole CTA if it has one row
   }
-  Op const op{ {%- for s in plan.scalars() %}{% if !loop.first %}, {% endif %}params.[[ s ]]{% endfor -%} };
+  Op const op{[[ scalars ]]};
   float sum = 0;
   for (int n = get<0>(thr_crd); n < params.n; n += size<0>(ThrShape{})) {
-    sum = __fadd_rn(sum, op({% for load in loads %}{% if !loop.first %}, {% endif %}[[ load ]]{% endfor %}));
+    sum = __fadd_rn(sum, op([[ self.arguments("m", "(m, n)") ]]));
   }
 
-  //
-  // Reduce: lanes in pairs{% if d.group() > 32 %}, then warps in order{% endif %}
-  //
-
-  CUTE_UNROLL
-  for (int lanes = 16; lanes > 0; lanes /= 2) {
-    sum = __fadd_rn(sum, __shfl_xor_sync(0xffffffff, sum, lanes));
-  }
-{% if d.group() > 32 %}  __shared__ float smem[size<0>(ThrShape{}) / 32];
-  Tensor sSum = make_tensor(make_smem_ptr(smem), Shape<_[[ d.group() / 32 ]]>{});  // (WARPS)
-  if (threadIdx.x % 32 == 0) {
-    sSum(threadIdx.x / 32) = sum;
-  }
-  __syncthreads();
-  sum = sSum(0);
-  CUTE_UNROLL
-  for (int warp = 1; warp < size(sSum); ++warp) {
-    sum = __fadd_rn(sum, sSum(warp));
-  }
-{% endif %}  if (get<0>(thr_crd) == 0) {
-    mY(m) = [[ store ]];
+{% if warps > 1 %}{% include "sum/reduce_block.cuh" %}{% else %}{% include "sum/reduce_warp.cuh" %}{% endif %}
+  if (get<0>(thr_crd) == 0) {
+    mY(m) = [[ self.result("sum") ]];
   }
 }
 

@@ -3,11 +3,11 @@
   //
 
   Op const op{[[ c.scalars ]]};
-  auto apply = [&]({% for t in c.inputs() %}auto const& r[[ t.name ]], {% endfor %}{% for t in c.outputs() %}auto& r[[ t.name ]]{% if !loop.last %}, {% endif %}{% endfor %}) {
+  auto apply = [&]([[ c.fragments("auto const& r", "auto& r") ]]) {
     CUTE_UNROLL
     for (int i = 0; i < size(r[[ c.last().name ]]); ++i) {
-      auto const y = [[ c.call("i") ]];
-{% for t in c.outputs() %}      r[[ t.name ]](i) = [[ c.store(loop.index0, t) ]];
+      auto const y = op([[ c.arguments("r", "(i)") ]]);
+{% for t in c.outputs() %}      r[[ t.name ]](i) = [[ c.result(t, "y") ]];
 {% endfor %}    }
   };
 
@@ -18,12 +18,12 @@
 {% for t in c.tensors %}      Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(Fragment{});  // (VEC,UNROLL)
 {% endfor %}      CUTE_UNROLL
       for (int u = 0; u < size<1>(Fragment{}); ++u) {
-{% for t in c.inputs() %}        copy_all([[ t.copy_atom() ]]vector(g[[ t.name ]], step + u), r[[ t.name ]](_,u));
+{% for t in c.inputs() %}        copy_vector<[[ t.vector ]]>(vector(g[[ t.name ]], step + u), r[[ t.name ]](_,u));
 {% endfor %}      }
-      apply([[ c.fragments() ]]);
+      apply([[ c.fragments("r", "r") ]]);
       CUTE_UNROLL
       for (int u = 0; u < size<1>(Fragment{}); ++u) {
-{% for t in c.outputs() %}        copy_all([[ t.copy_atom() ]]r[[ t.name ]](_,u), vector(g[[ t.name ]], step + u));
+{% for t in c.outputs() %}        copy_vector<[[ t.vector ]]>(r[[ t.name ]](_,u), vector(g[[ t.name ]], step + u));
 {% endfor %}      }
     }
     return;
@@ -42,13 +42,13 @@
 {% for t in c.tensors %}    Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(size<0>(Fragment{}));  // (VEC)
 {% endfor %}{% for t in c.inputs() %}    clear(r[[ t.name ]]);
 {% endfor %}    if (whole) {
-{% for t in c.inputs() %}      copy_all([[ t.copy_atom() ]]vector(g[[ t.name ]], v), r[[ t.name ]]);
+{% for t in c.inputs() %}      copy_vector<[[ t.vector ]]>(vector(g[[ t.name ]], v), r[[ t.name ]]);
 {% endfor %}    } else {
 {% for t in c.inputs() %}      copy_all_if(tYpY, vector(g[[ t.name ]], v), r[[ t.name ]]);
 {% endfor %}    }
-    apply([[ c.fragments() ]]);
+    apply([[ c.fragments("r", "r") ]]);
     if (whole) {
-{% for t in c.outputs() %}      copy_all([[ t.copy_atom() ]]r[[ t.name ]], vector(g[[ t.name ]], v));
+{% for t in c.outputs() %}      copy_vector<[[ t.vector ]]>(r[[ t.name ]], vector(g[[ t.name ]], v));
 {% endfor %}    } else {
 {% for t in c.outputs() %}      copy_all_if(tYpY, r[[ t.name ]], vector(g[[ t.name ]], v));
 {% endfor %}    }

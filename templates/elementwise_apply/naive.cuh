@@ -1,7 +1,7 @@
 [[ c.banner ]]
 //
 // Elementwise, one thread per element: tensors (M,N)[[ c.modes_m ]].
-// Launch: [[ c.plan.threads() ]] threads, ceil_div(M*N,[[ c.plan.threads() ]]) blocks along x, no dynamic shared memory.
+// Launch: [[ c.plan.threads() ]] threads, ceil_div(M*N,[[ c.plan.threads() ]]) blocks along x.
 {% include "elementwise_apply/head.cuh" %}
 CUTE_DEVICE
 void
@@ -21,8 +21,8 @@ kernel([[ c.plan.name() ]]_params const& params)
 {% for t in c.inputs() %}  auto const r[[ t.name ]] = m[[ t.name ]](m, n);
 {% endfor %}
   Op const op{[[ c.scalars ]]};
-  auto const y = [[ c.call("") ]];
-{% for t in c.outputs() %}  m[[ t.name ]](m, n) = [[ c.store(loop.index0, t) ]];
+  auto const y = op([[ c.arguments("r", "") ]]);
+{% for t in c.outputs() %}  m[[ t.name ]](m, n) = [[ c.result(t, "y") ]];
 {% endfor -%}
 }
 

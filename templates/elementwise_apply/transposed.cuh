@@ -1,34 +1,39 @@
 [[ c.banner ]]
 //
 // Elementwise, with tiles of the inputs that are contiguous along M turned in shared memory: tensors (M,N).
-// Launch: [[ c.plan.threads() ]] threads, ceil_div(M,[[ tile[0] ]]) * ceil_div(N,[[ tile[1] ]]) blocks along x, no dynamic shared memory.
+// Launch: [[ c.plan.threads() ]] threads, ceil_div(M,[[ tile[0] ]]) * ceil_div(N,[[ tile[1] ]]) blocks along x.
 {% include "elementwise_apply/head.cuh" %}
 using TilerMN = [[ tiler ]];  // (TileM,TileN)
 using ThrIn   = [[ thr_in ]];  // (ThrM,ThrN) -> tid, to bring a tile in
 using ValIn   = [[ val_in ]];  // (VEC,1) -> vid
 using ThrOut  = [[ thr_out ]];  // (ThrM,ThrN) -> tid, to take it out
 using ValOut  = [[ val_out ]];  // (1,VEC) -> vid
-{% for t in c.tensors %}{% if let Some(s) = t.turned %}
-// [[ t.name ]] in shared memory, (TileM,TileN): [[ s.store ]] passes over the banks for a warp's store, [[ s.load ]] for its load
-using Smem[[ t.name ]] = [[ s.layout ]];
-{% endif %}{% endfor %}
+
+{% for s in turned -%}
+// [[ s.name ]] in shared memory, (TileM,TileN): [[ s.store ]] passes over the banks for a warp's store, [[ s.load ]] for its load
+using Smem[[ s.name ]] = [[ s.layout ]];
+{% endfor %}
 //
 // Preconditions: every number that the plan computed
 //
 
-{% for t in c.tensors %}{% if !t.vector.is_empty() %}static_assert(sizeof([[ t.vector ]]) == [[ c.vec ]] * sizeof(Element[[ t.name ]]), "VEC elements of [[ t.name ]] make one vector");
-{% endif %}{% endfor -%}
+{% for t in c.in_vectors() -%}
+static_assert(sizeof([[ t.vector ]]) == [[ c.vec ]] * sizeof(Element[[ t.name ]]), "[[ t.name ]] in vectors of VEC");
+{% endfor -%}
 static_assert(size(ThrIn{}) == [[ c.plan.threads() ]] && cosize(ThrIn{}) == size(ThrIn{}), "each thread once on the way in");
 static_assert(size(ThrOut{}) == [[ c.plan.threads() ]] && cosize(ThrOut{}) == size(ThrOut{}), "each thread once on the way out");
 static_assert(size(ValIn{}) == [[ c.vec ]] && size(ValOut{}) == [[ c.vec ]], "a thread moves one vector at a time");
-static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrIn{}, ValIn{})))), "the threads bring in a tile in whole steps");
-static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrOut{}, ValOut{})))), "the threads take out a tile in whole steps");
-{% for t in c.tensors %}{% if t.turned.is_some() %}static_assert(size(Smem[[ t.name ]]{}) == size(TilerMN{}) && cosize_v<Smem[[ t.name ]]> == size(TilerMN{}), "the tile has room");
-static_assert(size<0>(TilerMN{}) * sizeof(Element[[ t.name ]]) % sizeof([[ t.vector ]]) == 0, "its columns begin at multiples of a vector");
-{% endif %}{% endfor -%}
-static_assert({% for t in c.turned() %}{% if !loop.first %} + {% endif %}cosize_v<Smem[[ t.name ]]> * sizeof(Element[[ t.name ]]){% endfor %} == [[ smem ]], "bytes of shared memory");
-
+static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrIn{}, ValIn{})))), "brought in in whole steps");
+static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrOut{}, ValOut{})))), "taken out in whole steps");
+{% for s in turned -%}
+static_assert(size(Smem[[ s.name ]]{}) == size(TilerMN{}) && cosize_v<Smem[[ s.name ]]> == size(TilerMN{}), "the tile has room");
+static_assert(size<0>(TilerMN{}) * sizeof(Element[[ s.name ]]) % sizeof([[ s.vector ]]) == 0, "its columns begin at vectors");
+static_assert(cosize_v<Smem[[ s.name ]]> * sizeof(Element[[ s.name ]]) == [[ s.bytes ]], "bytes of s[[ s.name ]]");
+{% endfor %}
 {% include "copy_all_if.cuh" %}
+
+{% include "read_vector.cuh" %}
+
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
@@ -36,9 +41,10 @@ kernel([[ c.plan.name() ]]_params const& params)
 {% include "elementwise_apply/tensors.cuh" %}  Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
 
   // Raw bytes, because shared variables must not have constructors; aligned for vector stores.
-{% for t in c.tensors %}{% if let Some(s) = t.turned %}  alignas([[ s.alignment ]]) __shared__ uint8_t smem[[ t.name ]][cosize_v<Smem[[ t.name ]]> * sizeof(Element[[ t.name ]])];
-  Tensor s[[ t.name ]] = make_tensor(make_smem_ptr(recast_ptr<Element[[ t.name ]]>(smem[[ t.name ]])), Smem[[ t.name ]]{});  // (TileM,TileN)
-{% endif %}{% endfor %}
+{% for s in turned %}{% let x = s.name %}  alignas([[ s.alignment ]]) __shared__ uint8_t smem[[ x ]][
+      cosize_v<Smem[[ x ]]> * sizeof(Element[[ x ]])];
+  Tensor s[[ x ]] = make_tensor(make_smem_ptr(recast_ptr<Element[[ x ]]>(smem[[ x ]])), Smem[[ x ]]{});  // (TileM,TileN)
+{% endfor %}
   //
   // The CTA's tile: neighbouring blocks take neighbouring tiles of a row
   //
@@ -61,59 +67,53 @@ kernel([[ c.plan.name() ]]_params const& params)
   //
   // In: vectors along M, from global to shared memory
   //
-{% for t in c.tensors %}{% if t.turned.is_some() %}
-  {
-    auto tiled_copy = make_tiled_copy(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, ThrIn{}, ValIn{});
+
+{% for s in turned %}  {
+    auto tiled_copy = make_tiled_copy(Copy_Atom<UniversalCopy<[[ s.vector ]]>, Element[[ s.name ]]>{}, ThrIn{}, ValIn{});
     auto thr_copy = tiled_copy.get_slice(threadIdx.x);
-    Tensor t[[ t.name ]]g[[ t.name ]] = group_modes<1,3>(thr_copy.partition_S(g[[ t.name ]]));  // (VEC,(RestM,RestN))
-    Tensor t[[ t.name ]]s[[ t.name ]] = group_modes<1,3>(thr_copy.partition_D(s[[ t.name ]]));  // (VEC,(RestM,RestN))
-    Tensor t[[ t.name ]]c[[ t.name ]] = group_modes<1,3>(thr_copy.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
+    Tensor tXg[[ s.name ]] = group_modes<1,3>(thr_copy.partition_S(g[[ s.name ]]));  // (VEC,(RestM,RestN))
+    Tensor tXs[[ s.name ]] = group_modes<1,3>(thr_copy.partition_D(s[[ s.name ]]));  // (VEC,(RestM,RestN))
+    Tensor tXcX = group_modes<1,3>(thr_copy.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
     CUTE_UNROLL
-    for (int v = 0; v < size<1>(t[[ t.name ]]g[[ t.name ]]); ++v) {
-      Tensor pT = inside(t[[ t.name ]]c[[ t.name ]](_,v));  // (VEC)
+    for (int v = 0; v < size<1>(tXcX); ++v) {
+      Tensor pT = inside(tXcX(_,v));  // (VEC)
       if (params.aligned_in && pT(size(pT) - 1)) {
-        copy_all(tiled_copy, t[[ t.name ]]g[[ t.name ]](_,v), t[[ t.name ]]s[[ t.name ]](_,v));
+        copy_all(tiled_copy, tXg[[ s.name ]](_,v), tXs[[ s.name ]](_,v));
       } else {
-        copy_all_if(pT, t[[ t.name ]]g[[ t.name ]](_,v), t[[ t.name ]]s[[ t.name ]](_,v));
+        copy_all_if(pT, tXg[[ s.name ]](_,v), tXs[[ s.name ]](_,v));
       }
     }
   }
-{% endif %}{% endfor %}
-  __syncthreads();
+{% endfor %}  __syncthreads();
 
   //
   // Out: vectors along N
   //
 
   Op const op{[[ c.scalars ]]};
-  auto thr_copy = make_tiled_copy(Copy_Atom<UniversalCopy<[[ c.last().vector ]]>, Element[[ c.last().name ]]>{}, ThrOut{}, ValOut{}).get_slice(threadIdx.x);
-{% for t in c.tensors %}{% if t.turned.is_some() %}  Tensor t[[ t.name ]]s[[ t.name ]] = group_modes<1,3>(thr_copy.partition_S(s[[ t.name ]]));  // (VEC,(RestM,RestN))
-{% else %}  Tensor t[[ t.name ]]g[[ t.name ]] = group_modes<1,3>(thr_copy.partition_S(g[[ t.name ]]));  // (VEC,(RestM,RestN))
-{% endif %}{% endfor %}  Tensor tYcY = group_modes<1,3>(thr_copy.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
+  using CopyOut = Copy_Atom<UniversalCopy<[[ c.last().vector ]]>, Element[[ c.last().name ]]>;
+  auto thr_copy = make_tiled_copy(CopyOut{}, ThrOut{}, ValOut{}).get_slice(threadIdx.x);
+{% for s in turned %}  Tensor tYx[[ s.name ]] = group_modes<1,3>(thr_copy.partition_S(s[[ s.name ]]));  // (VEC,(RestM,RestN))
+{% endfor %}{% for x in direct %}  Tensor tYx[[ x ]] = group_modes<1,3>(thr_copy.partition_S(g[[ x ]]));  // (VEC,(RestM,RestN))
+{% endfor %}  Tensor tYcY = group_modes<1,3>(thr_copy.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
 
   CUTE_UNROLL
   for (int v = 0; v < size<1>(tYcY); ++v) {
     Tensor tYpY = inside(tYcY(_,v));  // (VEC)
     bool const whole = params.aligned && tYpY(size(tYpY) - 1);
 {% for t in c.tensors %}    Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(shape(coalesce(ValOut{})));  // (VEC)
-{% endfor -%}
-{% for t in c.inputs() %}    clear(r[[ t.name ]]);
-{% if t.turned.is_some() %}    copy_all_if(tYpY, t[[ t.name ]]s[[ t.name ]](_,v), r[[ t.name ]]);
-{% else %}{% if t.vector.is_empty() %}    copy_all_if(tYpY, t[[ t.name ]]g[[ t.name ]](_,v), r[[ t.name ]]);
-{% else %}    if (whole) {
-      copy_all(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, t[[ t.name ]]g[[ t.name ]](_,v), r[[ t.name ]]);
-    } else {
-      copy_all_if(tYpY, t[[ t.name ]]g[[ t.name ]](_,v), r[[ t.name ]]);
-    }
-{% endif %}{% endif %}{% endfor %}    CUTE_UNROLL
+{% endfor %}{% for t in c.inputs() %}    clear(r[[ t.name ]]);
+    read_vector<[[ t.read_by ]]>(whole, tYpY, tYx[[ t.name ]](_,v), r[[ t.name ]]);
+{% endfor %}    CUTE_UNROLL
     for (int i = 0; i < size(tYpY); ++i) {
-      auto const y = [[ c.call("i") ]];
-{% for t in c.outputs() %}      r[[ t.name ]](i) = [[ c.store(loop.index0, t) ]];
+      auto const y = op([[ c.arguments("r", "(i)") ]]);
+{% for t in c.outputs() %}      r[[ t.name ]](i) = [[ c.result(t, "y") ]];
 {% endfor %}    }
     if (whole) {
-{% for t in c.outputs() %}      copy_all(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, r[[ t.name ]], t[[ t.name ]]g[[ t.name ]](_,v));
+{% for t in c.outputs() %}{% let x = t.name %}      copy_all(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ x ]]>{},
+               r[[ x ]], tYx[[ x ]](_,v));
 {% endfor %}    } else {
-{% for t in c.outputs() %}      copy_all_if(tYpY, r[[ t.name ]], t[[ t.name ]]g[[ t.name ]](_,v));
+{% for t in c.outputs() %}      copy_all_if(tYpY, r[[ t.name ]], tYx[[ t.name ]](_,v));
 {% endfor %}    }
   }
 }

@@ -1,7 +1,7 @@
 [[ c.banner ]]
 //
 // Elementwise with a thread-value layout: tensors (M,N).
-// Launch: [[ c.plan.threads() ]] threads, ceil_div(M,[[ tile[0] ]]) * ceil_div(N,[[ tile[1] ]]) blocks along x, no dynamic shared memory.
+// Launch: [[ c.plan.threads() ]] threads, ceil_div(M,[[ tile[0] ]]) * ceil_div(N,[[ tile[1] ]]) blocks along x.
 {% include "elementwise_apply/head.cuh" %}
 using ThrLayout = [[ thr_layout ]];  // (ThrM,ThrN) -> tid
 using ValLayout = [[ val_layout ]];  // (ValM,ValN) -> vid
@@ -18,20 +18,26 @@ using Vectors   = decltype(size<2>(TVFrag{}) * size<3>(TVFrag{}));  // of a thre
 // Preconditions: every number that the plan computed
 //
 
-{% for t in c.tensors %}{% if !t.vector.is_empty() %}static_assert(sizeof([[ t.vector ]]) == size<0>(Fragment{}) * sizeof(Element[[ t.name ]]), "VEC elements of [[ t.name ]] make one vector");
-{% endif %}{% endfor -%}
-static_assert(size(ThrLayout{}) == [[ c.plan.threads() ]] && cosize(ThrLayout{}) == [[ c.plan.threads() ]], "threads, numbered once each");
+{% for t in c.in_vectors() -%}
+static_assert(sizeof([[ t.vector ]]) == size<0>(Fragment{}) * sizeof(Element[[ t.name ]]), "[[ t.name ]] in vectors of VEC");
+{% endfor -%}
+static_assert(size(ThrLayout{}) == [[ c.plan.threads() ]], "every thread has values");
+static_assert(cosize(ThrLayout{}) == size(ThrLayout{}), "threads, numbered once each");
 static_assert(size(ValLayout{}) == [[ values ]] && cosize(ValLayout{}) == [[ values ]], "values of a thread, numbered once each");
-static_assert(size(TilerMN{}) == [[ tile_size ]] && size(TVLayout{}) == [[ tile_size ]] && cosize(TVLayout{}) == [[ tile_size ]], "the tile is covered");
+static_assert(size(TilerMN{}) == [[ tile_size ]] && size(TVLayout{}) == [[ tile_size ]], "the tile is covered");
+static_assert(cosize(TVLayout{}) == size(TVLayout{}), "each element once");
 static_assert(is_same_v<decltype(coalesce(right_inverse(raked_product(ThrLayout{}, ValLayout{})))),
                         decltype(coalesce(TVLayout{}))>, "CuTe derives the same thread-value layout");
 static_assert(is_same_v<decltype(coalesce(TVFrag{})), decltype(coalesce(TVLayout{}))>, "splitting the values changes nothing");
 static_assert(size<0>(TVFrag{}) == size(ThrLayout{}), "a slice for each thread");
 static_assert(size<1>(TVFrag{}) == size<0>(Fragment{}) && size<2>(TVFrag{}) == size<1>(Fragment{}), "fragments");
-static_assert(size<1>(TVFrag{}) == 1 || is_same_v<decltype(coalesce(layout<1>(TVFrag{}))), decltype(make_layout(size<0>(Fragment{}), size<0>(TilerMN{})))>, "a vector lies along N");
+static_assert(size<1>(TVFrag{}) == 1 || is_same_v<decltype(coalesce(layout<1>(TVFrag{}))),
+                                                  decltype(make_layout(size<0>(Fragment{}), size<0>(TilerMN{})))>,
+              "a vector lies along N");
 static_assert(size<1>(TilerMN{}) % size<0>(Fragment{}) == 0, "a row of the tile is whole vectors");
 
-{% include "copy_all_if.cuh" %}
+{% include "elementwise_apply/copy_vector.cuh" %}
+
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
@@ -42,13 +48,8 @@ kernel([[ c.plan.name() ]]_params const& params)
   // Partition: the CTA's tile, then the thread's values
   //
 
-{% if remapped %}  // Blocks are renumbered, so that neighbouring blocks take neighbouring tiles of a row: (RestN,RestM) -> (RestM,RestN)
-  auto rest_MN = ceil_div(shape_MN, TilerMN{});  // (RestM,RestN)
-  auto remap_block = make_ordered_layout(select<1,0>(rest_MN), Step<_1,_0>{});  // (RestN,RestM), RestM fastest
-{% for t in c.tensors %}  Tensor g[[ t.name ]] = composition(zipped_divide(m[[ t.name ]], TilerMN{}), make_tile(_, remap_block))(make_coord(_,_), int(blockIdx.x));  // (TileM,TileN)
-{% endfor %}  Tensor gI = composition(zipped_divide(mI, TilerMN{}), make_tile(_, remap_block))(make_coord(_,_), int(blockIdx.x));  // (TileM,TileN) -> (m,n)
-{% else %}{% for t in c.tensors %}  Tensor g[[ t.name ]] = zipped_divide(m[[ t.name ]], TilerMN{})(make_coord(_,_), int(blockIdx.x));  // (TileM,TileN)
-{% endfor %}  Tensor gI = zipped_divide(mI, TilerMN{})(make_coord(_,_), int(blockIdx.x));  // (TileM,TileN) -> (m,n)
+{% if remapped %}{% include "elementwise_apply/tiles_remapped.cuh" %}
+{% else %}{% include "elementwise_apply/tiles.cuh" %}
 {% endif %}
   // Vector v of the thread.
   auto vector = [&](auto const& gT, int v) {

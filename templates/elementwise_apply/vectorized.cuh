@@ -1,7 +1,7 @@
 [[ c.banner ]]
 //
 // Elementwise, vectors of [[ c.vec ]] elements along N: tensors (M,N)[[ c.modes_m ]].
-// Launch: [[ c.plan.threads() ]] threads, ceil_div(M*params.vectors,[[ c.plan.threads() ]]*[[ c.unroll ]]) blocks along x, no dynamic shared memory.
+// Launch: [[ c.plan.threads() ]] threads, ceil_div(M*params.vectors,[[ c.plan.threads() ]]*[[ c.unroll ]]) blocks along x.
 {% include "elementwise_apply/head.cuh" %}
 using Tiler      = [[ tiler ]];  // one vector: (1,VEC)
 using Fragment   = [[ c.vec_unroll ]];  // (VEC,UNROLL)
@@ -12,13 +12,16 @@ using Vectors    = decltype(size<1>(CtaVectors{}));  // of a thread
 // Preconditions: every number that the plan computed
 //
 
-{% for t in c.tensors %}{% if !t.vector.is_empty() %}static_assert(sizeof([[ t.vector ]]) == size<0>(Fragment{}) * sizeof(Element[[ t.name ]]), "VEC elements of [[ t.name ]] make one vector");
-{% endif %}{% endfor -%}
+{% for t in c.in_vectors() -%}
+static_assert(sizeof([[ t.vector ]]) == size<0>(Fragment{}) * sizeof(Element[[ t.name ]]), "[[ t.name ]] in vectors of VEC");
+{% endfor -%}
 static_assert(size<0>(Tiler{}) == 1 && size<1>(Tiler{}) == size<0>(Fragment{}), "a tile is one vector along N");
-static_assert(size<0>(CtaVectors{}) == [[ c.plan.threads() ]] && cosize(CtaVectors{}) == size(CtaVectors{}), "each vector of the CTA once");
+static_assert(size<0>(CtaVectors{}) == [[ c.plan.threads() ]], "every thread has vectors");
+static_assert(cosize(CtaVectors{}) == size(CtaVectors{}), "each vector of the CTA once");
 static_assert(size<1>(CtaVectors{}) == size<1>(Fragment{}), "UNROLL");
 
-{% include "copy_all_if.cuh" %}
+{% include "elementwise_apply/copy_vector.cuh" %}
+
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
@@ -32,8 +35,8 @@ kernel([[ c.plan.name() ]]_params const& params)
 {% for t in c.tensors %}  Tensor g[[ t.name ]] = zipped_divide(m[[ t.name ]], Tiler{});  // ((_1,VEC),(M,RestN))
 {% endfor %}  Tensor gI = zipped_divide(mI, Tiler{});  // ((_1,VEC),(M,RestN)) -> (m,n)
 
-  // Vectors are numbered along N first. If a row is not aligned to a vector, its first vector starts `shift` elements before the row,
-  // so that every vector is aligned.
+  // Vectors are numbered along N first. If a row is not aligned to a vector, its first vector starts `shift` elements before the
+  // row, so that every vector is aligned.
   auto shape_NM = make_shape(params.vectors, size<0>(shape_MN));  // (RestN,M)
   auto index = [&](int v) { return int(blockIdx.x) * size(CtaVectors{}) + v; };
   auto shift = [&](auto const& crd) {

@@ -1,8 +1,9 @@
 {% include "sgemm/head.cuh" %}
 {% include "copy_all_if.cuh" %}
+
 {% include "sgemm/copy_inside.cuh" %}
-{% for a in c.d.tiling.aliases() %}{% if a.name != "Mma" && a.name != "CopyA" && a.name != "CopyB" %}using [[ a.name ]] = [[ a.ty ]];  // [[ a.comment ]]
-{% endif %}{% endfor %}{% include "sgemm/smem.cuh" %}using ThrA    = [[ thr[0] ]];  // (thr_m,thr_k) -> tid, copies A
+
+{% include "sgemm/types.cuh" %}using ThrA    = [[ thr[0] ]];  // (thr_m,thr_k) -> tid, copies A
 using ThrB    = [[ thr[1] ]];  // (thr_n,thr_k) -> tid, copies B
 using Single  = AutoVectorizingCopyWithAssumedAlignment<32>;  // to shared memory, from any address
 using ThrC    = [[ thr_c ]];  // (thr_n,thr_m), threads numbered along N
@@ -16,15 +17,13 @@ static_assert(size(ThrC{}) == [[ c.plan.threads() ]], "every thread computes");
 static_assert(size(ThrA{}) == [[ c.plan.threads() ]] && size(ThrB{}) == [[ c.plan.threads() ]], "every thread copies");
 static_assert(size(TileA{}) % size(ThrA{}) == 0 && size(TileB{}) % size(ThrB{}) == 0, "as many elements as any other");
 static_assert(size(ThrC{}) * size(TileTC{}) == size(TileD{}), "thread tiles make the tile of the CTA");
-{% include "sgemm/smem_checks.cuh" %}
+{% for a in c.assertions %}static_assert([[ a.condition ]], "[[ a.what ]]");
+{% endfor %}
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "sgemm/tiles.cuh" %}
-{% for f in c.factors %}  alignas([[ f.tile.align.0 ]]) __shared__ float smem_[[ f.param ]][cosize_v<Smem[[ f.tile.name ]]>];
-{% endfor %}  Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
-  Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BN,BK)
 
   //
   // Partition: this thread's share of the copies and of the products
@@ -40,8 +39,9 @@ kernel([[ c.plan.name() ]]_params const& params)
   auto const [thr_n, thr_m] = idx2crd(int(threadIdx.x), ThrC{});
   Tensor tCsA = local_tile(sA, make_shape(get<0>(TileTC{}), _1{}), make_coord(thr_m, _));  // (TM,_1,BK)
   Tensor tCsB = local_tile(sB, make_shape(get<1>(TileTC{}), _1{}), make_coord(thr_n, _));  // (TN,_1,BK)
-  Tensor tCcD = local_tile(cD, TileTC{}, make_coord(thr_m, thr_n));                        // (TM,TN) -> (m,n)
-{% for t in c.epilogue() %}  Tensor tCg[[ t.is.name ]] = local_tile(g[[ t.is.name ]], TileTC{}, make_coord(thr_m, thr_n));  // (TM,TN)
+  auto const crd_TC = make_coord(thr_m, thr_n);
+  Tensor tCcD = local_tile(cD, TileTC{}, crd_TC);                                          // (TM,TN) -> (m,n)
+{% for t in c.epilogue() %}  Tensor tCg[[ t.is.name ]] = local_tile(g[[ t.is.name ]], TileTC{}, crd_TC);  // (TM,TN)
 {% endfor %}
   Tensor tCrC = make_tensor<float>(TileTC{});                 // (TM,TN)
   Tensor tCrA = make_tensor<float>(get<0>(TileTC{}));         // (TM)

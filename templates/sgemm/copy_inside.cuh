@@ -10,4 +10,3 @@ copy_inside(Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
     dst(i) = elem_less(crd(i), shape) ? src(i) : 0.0f;
   }
 }
-

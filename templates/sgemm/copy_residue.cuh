@@ -14,4 +14,3 @@ copy_residue(Copy const& tiled_copy, bool is_vector, int inside, Src const& src,
     }
   }
 }
-

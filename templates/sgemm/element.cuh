@@ -1,6 +1,6 @@
 {% include "sgemm/head.cuh" %}
-{% for a in c.d.tiling.aliases() %}{% if a.name == "TileD" %}using TileD = [[ a.ty ]];  // [[ a.comment ]]
-{% endif %}{% endfor -%}
+{% for a in c.aliases %}using [[ a.name ]] = [[ a.ty ]];  // [[ a.comment ]]
+{% endfor -%}
 using ThrD  = decltype(take<0,2>([[ thr_d ]]{}));  // (thr_m,thr_n) -> tid
 
 //
@@ -14,7 +14,8 @@ CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
 {
-{% include "sgemm/tensors.cuh" %}
+{% include "sgemm/cta_tile.cuh" %}
+{% let tensors = c.operands.as_slice() %}{% include "sgemm/tensors.cuh" %}
   //
   // The element of D of this thread
   //

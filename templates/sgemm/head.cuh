@@ -1,7 +1,7 @@
 [[ c.banner ]]
 //
-// SGEMM, [[ c.d.recipe.variant.what() ]]: A is (M,K{% if c.d.recipe.batched %},L{% endif %}), B is (K,N{% if c.d.recipe.batched %},L{% endif %}), here as (N,K{% if c.d.recipe.batched %},L{% endif %}), D is (M,N{% if c.d.recipe.batched %},L{% endif %}).
-// Launch: [[ c.plan.threads() ]] threads, [[ c.blocks_doc ]] blocks, {% if c.d.stages() > 1 %}[[ c.plan.smem().0 ]] bytes of{% else %}no{% endif %} dynamic shared memory.
+// SGEMM, [[ c.d.recipe.variant.what() ]]: [[ c.shapes ]].
+// Launch: [[ c.plan.threads() ]] threads, [[ c.blocks ]] blocks, [[ c.dynamic_smem() ]] bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>

@@ -1,5 +1,5 @@
 // D = op(all partial sums added in the order of K, C, ..).
-// Launch: [[ c.plan.entries()[1].threads ]] threads, ceil_div(M*N,[[ c.plan.entries()[1].threads ]]) x 1 x {% if c.d.recipe.batched %}L{% else %}1{% endif %} blocks.
+// Launch: [[ c.reduce_threads() ]] threads, ceil_div(M*N,[[ c.reduce_threads() ]]) x 1 x [[ c.batches_doc() ]] blocks.
 CUTE_DEVICE
 void
 reduce([[ c.plan.name() ]]_params const& params)
@@ -10,10 +10,10 @@ reduce([[ c.plan.name() ]]_params const& params)
     return;
   }
   auto [n, m] = idx2crd(thread_idx, shape_NM);
+  int const l = int(blockIdx.z);
 
-{% if c.d.recipe.batched %}  int const l = int(blockIdx.z);
-{% endif %}{% for t in c.sums.iter() %}{% include "tensor.cuh" %}{% if c.d.recipe.batched %}(_,_,_,l){% endif %};  // (M,N,SPLIT)
-{% endfor %}{% for t in c.epilogue() %}{% include "tensor.cuh" %}{% if c.d.recipe.batched %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% let tensors = c.epilogue() %}{% include "sgemm/tensors.cuh" %}
+{% for t in c.sums %}{% include "tensor.cuh" %}(_,_,_,l);  // (M,N,SPLIT)
 {% endfor %}  Tensor tWmW = mW(m, n, _);  // (SPLIT)
   float sum = 0.0f;
   CUTE_UNROLL

@@ -1,17 +1,17 @@
 {% include "sgemm/head.cuh" %}
 {% include "copy_all_if.cuh" %}
+
 {% include "sgemm/copy_inside.cuh" %}
+
 {% include "sgemm/mma.cuh" %}
-{% for f in c.factors %}using Store[[ f.tile.name ]] = AutoVectorizingCopyWithAssumedAlignment<[[ f.store_bits ]]>;  // registers to s[[ f.tile.name ]]
+{% for f in c.factors %}{% let x = f.tile.name -%}
+using Store[[ x ]] = AutoVectorizingCopyWithAssumedAlignment<[[ f.store_bits ]]>;  // registers to s[[ x ]]
 {% endfor %}
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "sgemm/tiles.cuh" %}
-{% for f in c.factors %}  alignas([[ f.tile.align.0 ]]) __shared__ float smem_[[ f.param ]][cosize_v<Smem[[ f.tile.name ]]>];
-{% endfor %}  Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
-  Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BN,BK)
 
   //
   // Partition: this thread's share of the copies, through registers, and of the products
@@ -64,7 +64,14 @@ kernel([[ c.plan.name() ]]_params const& params)
     }
   };
 
-{% include "sgemm/whole.cuh" %}  if (whole_A(size<2>(gA) - 1) && whole_B(size<2>(gA) - 1)) {
+  // A tile is whole if its last element lies inside of the matrix. If the last tile along K is whole, all are.
+  auto const whole_A = [&](int k_tile) {
+    return {% for told in c.told(0) %}[[ told ]] && {% endfor %}elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA));
+  };
+  auto const whole_B = [&](int k_tile) {
+    return {% for told in c.told(1) %}[[ told ]] && {% endfor %}elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, k_tile), shape(mB));
+  };
+  if (whole_A(size<2>(gA) - 1) && whole_B(size<2>(gA) - 1)) {
     main_loop([&](int k_tile) {
       copy_all(CopyA{}, tAgA(_,_,_,k_tile), tArA);
       copy_all(CopyB{}, tBgB(_,_,_,k_tile), tBrB);

@@ -17,6 +17,12 @@ pub struct Alias {
     pub comment: String,
 }
 
+impl Alias {
+    fn new(name: &str, ty: String, comment: &str) -> Self {
+        Self { name: name.to_owned(), ty, comment: comment.to_owned() }
+    }
+}
+
 /// `static_assert(condition, "what");`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assertion {
@@ -55,6 +61,15 @@ impl SmemTensor {
 }
 
 impl TileMma {
+    /// The tiles of A, B and D.
+    pub(crate) fn tile_aliases(&self) -> [Alias; 3] {
+        let of = [(Operand::A, "(BM,BK)"), (Operand::B, "(BN,BK)"), (Operand::C, "(BM,BN)")];
+        core::array::from_fn(|tile| {
+            let (operand, modes) = of[tile];
+            Alias::new(self.tiles[tile], tuple_type("Shape", &self.tile_of(operand)), modes)
+        })
+    }
+
     fn ty(&self, tiling: &Tiling) -> String {
         let lies_along_k = |factor| match factor {
             Factor::Shared(name) => tiling.smem(name).is_none_or(|tensor| tensor.contiguous() == 1),
@@ -152,26 +167,23 @@ fn shape_text(shape: &IntTuple) -> String {
 impl Tiling {
     /// The types of the text: tiles, tensors in shared memory, MMA, copies.
     pub fn aliases(&self) -> Vec<Alias> {
-        let alias = |name: String, ty: String, comment: &str| Alias { name, ty, comment: comment.to_owned() };
-        let mut all = Vec::new();
-        for mma in &self.mmas {
-            let modes = ["(BM,BK)", "(BN,BK)", "(BM,BN)"];
-            for ((operand, name), modes) in [Operand::A, Operand::B, Operand::C].into_iter().zip(mma.tiles).zip(modes) {
-                all.push(alias(name.into(), tuple_type("Shape", &mma.tile_of(operand)), modes));
-            }
-        }
-        all.extend(self.smem.iter().map(|t| alias(format!("Smem{}", t.name), t.ty(), t.modes)));
+        let mut all: Vec<Alias> = self.mmas.iter().flat_map(TileMma::tile_aliases).chain(self.smem_aliases()).collect();
         for mma in &self.mmas {
             let tile = mma.tiled().and_then(|tiled| tiled.tile_mnk()).unwrap_or_default();
             let [m, n, k] = tile;
-            all.push(alias(mma.name.into(), mma.ty(self), &format!("({m},{n},{k}) at a time")));
+            all.push(Alias::new(mma.name, mma.ty(self), &format!("({m},{n},{k}) at a time")));
         }
         for copy in &self.copies {
             let Some(ty) = copy.ty(self) else { continue };
             let made = copy.maker().map_or_else(String::new, |(maker, mma)| format!(": {maker} of {mma}"));
-            all.push(alias(copy.name.to_owned(), ty, &format!("{}{made}", copy.what)));
+            all.push(Alias::new(copy.name, ty, &format!("{}{made}", copy.what)));
         }
         all
+    }
+
+    /// The types of the tensors in shared memory.
+    pub(crate) fn smem_aliases(&self) -> impl Iterator<Item = Alias> {
+        self.smem.iter().map(|tensor| Alias::new(&format!("Smem{}", tensor.name), tensor.ty(), tensor.modes))
     }
 
     /// Every number that was decided here and that the text relies on.

@@ -228,10 +228,48 @@ struct Header<'a> {
     d: &'a Decision,
     helpers: String,
     functor: String,
-    /// The inputs' elements in f32.
-    loads: Vec<String>,
+    /// `params.alpha, params.beta`.
+    scalars: String,
+    inputs: Vec<Input>,
+    /// Warps of a row.
+    warps: u32,
+}
+
+/// An input as the template names it.
+#[cfg(feature = "emit")]
+struct Input {
+    name: &'static str,
+    param: String,
+    dtype: DType,
+    /// Its stride along N.
+    stride_n: String,
+}
+
+#[cfg(feature = "emit")]
+impl Input {
+    fn new((name, spec): (&'static str, &TensorSpec)) -> Self {
+        let param = name.to_ascii_lowercase();
+        let stride_n = match spec.strides.get(1) {
+            Some(ModeStride::Unit) => "_1{}".to_owned(),
+            Some(ModeStride::Broadcast) => "_0{}".to_owned(),
+            _ => format!("params.inc{param}"),
+        };
+        Self { name, param, dtype: spec.dtype, stride_n }
+    }
+}
+
+#[cfg(feature = "emit")]
+impl Header<'_> {
+    /// The function's arguments: the inputs at a coordinate, in f32.
+    fn arguments(&self, prefix: &str, crd: &str) -> String {
+        let one = |t: &Input| Helpers::new(Compute::F32).load(t.dtype, &format!("{prefix}{}{crd}", t.name));
+        self.inputs.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
     /// The sum in its type.
-    store: String,
+    fn result(&self, sum: &str) -> String {
+        Helpers::new(Compute::F32).store(self.d.recipe.out, sum)
+    }
 }
 
 impl Decision {
@@ -272,11 +310,21 @@ impl KernelPlan for Decision {
     fn header(&self, plan: &Plan) -> String {
         let mut helpers = Helpers::new(Compute::F32);
         let functor = self.sums.0.functor("Op", &mut helpers);
-        let inputs = INPUTS.iter().zip(&self.recipe.inputs);
-        let loads = inputs.map(|(name, spec)| helpers.load(spec.dtype, &format!("m{name}(m, n)"))).collect();
-        let store = helpers.store(self.recipe.out, "sum");
-        let (banner, helpers) = (emit::banner(plan, "sum.cuh"), helpers.to_string());
-        emit::text(&Header { banner, plan, d: self, helpers, functor, loads, store })
+        for spec in &self.recipe.inputs {
+            helpers.load(spec.dtype, "");
+        }
+        helpers.store(self.recipe.out, "");
+        let scalars: Vec<String> = self.recipe.function.scalars().iter().map(|s| format!("params.{s}")).collect();
+        emit::text(&Header {
+            banner: emit::banner(plan, "sum.cuh"),
+            plan,
+            d: self,
+            helpers: helpers.to_string(),
+            functor,
+            scalars: scalars.join(", "),
+            inputs: INPUTS.into_iter().zip(&self.recipe.inputs).map(Input::new).collect(),
+            warps: self.group() / WARP as u32,
+        })
     }
 
     fn reference(&self) -> Option<&dyn Reference> {

@@ -23,30 +23,37 @@ const TEXTS: [(&str, &str); 8] = [
 /// Kernels whose plan and Rust module are kept whole: one with a single text, one with a text for each architecture.
 const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128x64"];
 
+/// A text with split-K.
+const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
+
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&str, &str, &str); 7] = [
+const BY_DIGEST: [(&str, &str, &str); 13] = [
     ("elementwise_apply/naive.cuh", "elementwise_apply_f16_naive", "30 lines, the simplest rung"),
     ("elementwise_apply/tv.cuh", "elementwise_apply_f16_tv", "shares head, tensors and main loop with the whole ones"),
+    ("elementwise_apply/tiles.cuh", "elementwise_apply_f16_tv", "the tiles of that rung"),
+    ("elementwise_apply/tiles_remapped.cuh", "elementwise_apply_f16_remapped", "the same, renumbered"),
+    ("sum/reduce_warp.cuh", "sum_f32_warp", "the first half of the whole one"),
     ("gemm/keep.cuh", "gemm_f16_sm90a", "34 lines; a third text of sm_90a would be 1,143"),
     ("sgemm/block.cuh", "sgemm_block_2d_tt", "a middle rung between the two whole ones"),
     ("sgemm/epilogue_elements.cuh", "sgemm_block_2d_tt", "the epilogue of that rung, element by element"),
     ("sgemm/element.cuh", "sgemm_naive_tt", "49 lines, the simplest rung"),
-    (
-        "sgemm/reduce.cuh",
-        "sgemm_pipelined_nn_64x64x16_split4_batched",
-        "26 lines; the whole one splits the last wave instead",
-    ),
+    ("sgemm/epilogue_sums.cuh", SPLIT, "the epilogue of the whole one, without a function"),
+    ("sgemm/pipelined_split.cuh", SPLIT, "which part of K a CTA has"),
+    ("sgemm/reduce.cuh", SPLIT, "26 lines; the whole one splits the last wave instead"),
+    ("sgemm/pipelined.cuh", "sgemm_pipelined_tt", "two lines; the whole one splits the last wave"),
 ];
 
 /// Templates without a line that is theirs alone and holds no value: what they emit cannot be told from a text.
-const ONLY_VALUES: [(&str, &str); 8] = [
+const ONLY_VALUES: [(&str, &str); 10] = [
     ("elementwise_apply/head.cuh", "opens each text of elementwise_apply"),
     ("elementwise_apply/tensors.cuh", "the tensors of each text of elementwise_apply"),
     ("gemm/types.cuh", "types and tiles of each text of gemm"),
     ("sgemm/head.cuh", "opens each text of sgemm"),
-    ("sgemm/smem.cuh", "loads and banks, in each text of sgemm with shared memory"),
-    ("sgemm/smem_checks.cuh", "static_asserts, in each text of sgemm with shared memory"),
-    ("sgemm/tiles_nm.cuh", "one expression"),
+    ("sgemm/cta_tile_split.cuh", "the CTA's place in the grid, with its part of K"),
+    ("sgemm/cta_tile.cuh", "the CTA's place in the grid: that of split-K, without parts"),
+    ("sgemm/read.cuh", "one epilogue input, in each text of sgemm with vectors"),
+    ("sgemm/tensors.cuh", "the tensors of each text of sgemm"),
+    ("sgemm/types.cuh", "types and banks, in each text of sgemm with shared memory"),
     ("tensor.cuh", "one tensor, in each text"),
 ];
 

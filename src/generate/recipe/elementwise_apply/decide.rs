@@ -86,8 +86,15 @@ pub(super) struct Decision {
 #[derive(Debug)]
 pub(super) enum Body {
     Naive,
-    Vectorized,
-    Tv { tile: Box<TvTile>, val_layout: Layout, remapped: bool },
+    Vectorized {
+        /// (tid,UNROLL) to the vector of the CTA.
+        cta_vectors: Layout,
+    },
+    Tv {
+        tile: Box<TvTile>,
+        val_layout: Layout,
+        remapped: bool,
+    },
     Transposed(Turn),
 }
 
@@ -377,7 +384,15 @@ fn structure(
         }
         set => set,
     };
-    Some((Body::Vectorized, threads, unroll))
+    let vectors = numbered([i64::from(threads), unroll], 0);
+    let cta_vectors = checks.sound("threads and vectors are a layout", vectors)?;
+    Some((Body::Vectorized { cta_vectors }, threads, unroll))
+}
+
+/// (rows, columns) to their numbers, along the mode `fast` first.
+pub(super) fn numbered(extents: [i64; 2], fast: usize) -> Result<Layout, LayoutError> {
+    let strides = if fast == 0 { [1, extents[0]] } else { [extents[1], 1] };
+    Layout::from_modes([Layout::mode_of(extents[0], strides[0])?, Layout::mode_of(extents[1], strides[1])?])
 }
 
 /// Bytes of this many vectors of every tensor.

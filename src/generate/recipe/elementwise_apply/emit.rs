@@ -3,9 +3,10 @@
 use askama::Template;
 
 use super::decide::{Body, Class, Decision, Tensor};
+use super::turn::{Shared, Turn};
+use crate::dtype::DType;
 use crate::emit;
-use crate::expr::Helpers;
-use crate::layout::Layout;
+use crate::expr::{Compute, Helpers};
 use crate::plan::Plan;
 
 /// A tensor as the templates name it.
@@ -17,30 +18,24 @@ struct Operand {
     /// `ElementA const` for a read tensor.
     pointee: String,
     element: &'static str,
+    dtype: DType,
     bytes: u64,
-    /// The vector type where whole vectors are moved, else empty.
+    /// The vector type where whole vectors are moved, else `void`.
     vector: String,
+    /// The same of a load along N: `void` of what is turned, too.
+    read_by: String,
     /// Its stride along M and N.
     strides: String,
-    /// The conversion of `r[name](..)` to the compute type, or of `y` from it.
-    convert: String,
-    output: bool,
-    turned: Option<Smem>,
+    /// Which of the function's results it takes.
+    output: Option<usize>,
 }
 
-impl Operand {
-    /// The first argument of a copy of whole vectors.
-    fn copy_atom(&self) -> String {
-        match self.vector.as_str() {
-            "" => String::new(),
-            vector => format!("Copy_Atom<UniversalCopy<{vector}>, Element{}>{{}}, ", self.name),
-        }
-    }
-}
-
-/// A tile in shared memory.
-struct Smem {
+/// An input that is turned in shared memory.
+struct Turned {
+    name: &'static str,
+    vector: String,
     layout: String,
+    bytes: u64,
     /// The alignment of its address, in bytes.
     alignment: u64,
     store: u32,
@@ -65,21 +60,21 @@ struct Common<'a> {
     vec: i64,
     unroll: i64,
     vec_unroll: String,
-    several: bool,
+    converts: Compute,
 }
 
 impl Common<'_> {
     fn inputs(&self) -> impl Iterator<Item = &Operand> {
-        self.tensors.iter().filter(|t| !t.output)
-    }
-
-    /// The inputs that are turned in shared memory.
-    fn turned(&self) -> impl Iterator<Item = &Operand> {
-        self.tensors.iter().filter(|t| t.turned.is_some())
+        self.tensors.iter().filter(|t| t.output.is_none())
     }
 
     fn outputs(&self) -> impl Iterator<Item = &Operand> {
-        self.tensors.iter().filter(|t| t.output)
+        self.tensors.iter().filter(|t| t.output.is_some())
+    }
+
+    /// The tensors that are moved in vectors.
+    fn in_vectors(&self) -> impl Iterator<Item = &Operand> {
+        self.tensors.iter().filter(|t| t.vector != NO_VECTOR)
     }
 
     /// `Y`, whose coordinates and addresses stand for all.
@@ -87,25 +82,30 @@ impl Common<'_> {
         &self.tensors[self.tensors.len() - 1]
     }
 
-    /// All fragments, inputs first.
-    fn fragments(&self) -> String {
-        self.tensors.iter().map(|t| format!("r{}", t.name)).collect::<Vec<_>>().join(", ")
+    /// All fragments, inputs first, each behind its prefix.
+    fn fragments(&self, input: &str, output: &str) -> String {
+        let prefix = |t: &Operand| if t.output.is_some() { output } else { input };
+        self.tensors.iter().map(|t| format!("{}{}", prefix(t), t.name)).collect::<Vec<_>>().join(", ")
     }
 
-    /// The function of what `r..` hold at `index`, which is empty where they are single elements.
-    fn call(&self, index: &str) -> String {
-        let at = if index.is_empty() { String::new() } else { format!("({index})") };
-        let arguments: Vec<String> =
-            self.inputs().map(|t| t.convert.replace("@", &format!("r{}{at}", t.name))).collect();
-        format!("op({})", arguments.join(", "))
+    /// The function's arguments: the inputs' fragments at an index, converted.
+    fn arguments(&self, prefix: &str, index: &str) -> String {
+        let one = |t: &Operand| Helpers::new(self.converts).load(t.dtype, &format!("{prefix}{}{index}", t.name));
+        self.inputs().map(one).collect::<Vec<_>>().join(", ")
     }
 
-    /// Element `index` of the output fragments, from `y`.
-    fn store(&self, number: &usize, output: &Operand) -> String {
-        let value = if self.several { format!("get<{number}>(y)") } else { "y".to_owned() };
-        output.convert.replace("@", &value)
+    /// What an output takes of the function's result, in its own type.
+    fn result(&self, output: &Operand, result: &str) -> String {
+        let value = match (self.outputs().count(), output.output) {
+            (2.., Some(number)) => format!("get<{number}>({result})"),
+            _ => result.to_owned(),
+        };
+        Helpers::new(self.converts).store(output.dtype, &value)
     }
 }
+
+/// What stands for the type of a vector where there is none.
+const NO_VECTOR: &str = "void";
 
 #[derive(Template)]
 #[template(path = "elementwise_apply/naive.cuh")]
@@ -142,15 +142,26 @@ struct Transposed<'a> {
     c: Common<'a>,
     tiler: String,
     tile: [i64; 2],
-    /// Bytes of shared memory.
-    smem: u64,
+    /// The inputs that are turned, and the other tensors.
+    turned: Vec<Turned>,
+    direct: Vec<&'a str>,
     thr_in: String,
     val_in: String,
     thr_out: String,
     val_out: String,
 }
 
-fn operand(decision: &Decision, tensor: &Tensor, helpers: &mut Helpers) -> Operand {
+/// The type of a vector of a tensor.
+fn vector(decision: &Decision, tensor: &Tensor) -> String {
+    match tensor.class {
+        Class::Contiguous | Class::Transposed => {
+            format!("uint{}_t", 8 * tensor.dtype.bytes().0 * decision.vec as u64)
+        }
+        Class::Broadcast | Class::Strided => NO_VECTOR.to_owned(),
+    }
+}
+
+fn operand(decision: &Decision, tensor: &Tensor, output: Option<usize>) -> Operand {
     let param = tensor.param();
     let m_rank = decision.m_rank();
     let m = match m_rank {
@@ -165,42 +176,55 @@ fn operand(decision: &Decision, tensor: &Tensor, helpers: &mut Helpers) -> Opera
         Class::Broadcast => "_0{}".to_owned(),
         Class::Strided | Class::Transposed => format!("params.inc{param}"),
     };
-    let (m, n) = if tensor.class == Class::Transposed { ("_1{}".to_owned(), n) } else { (m, n) };
-    let element = tensor.dtype.cxx();
-    let bytes = tensor.dtype.bytes().0 * decision.vec as u64;
-    let moves = matches!(tensor.class, Class::Contiguous | Class::Transposed);
-    let turned = match &decision.body {
-        Body::Transposed(turn) => {
-            turn.shared.iter().find(|s| decision.tensors[s.tensor].name == tensor.name).map(|s| {
-                let layout = match s.swizzle {
-                    Some(swizzle) => emit::swizzled_type(swizzle, &turn.layout),
-                    None => emit::layout_type(&turn.layout),
-                };
-                let worst = |access: usize| s.analysis.accesses.get(access).map_or(0, |access| access.worst);
-                Smem { layout, alignment: s.analysis.alignment.0, store: worst(0), load: worst(1) }
-            })
-        }
-        _ => None,
-    };
+    let is_turned = tensor.class == Class::Transposed;
+    let (m, n) = if is_turned { ("_1{}".to_owned(), n) } else { (m, n) };
+    let vector = vector(decision, tensor);
     Operand {
         name: tensor.name,
         param,
         pointee: format!("Element{}{}", tensor.name, if tensor.output { "" } else { " const" }),
-        element,
+        element: tensor.dtype.cxx(),
+        dtype: tensor.dtype,
         bytes: tensor.dtype.bytes().0,
-        vector: if moves { format!("uint{}_t", 8 * bytes) } else { String::new() },
+        read_by: if is_turned { NO_VECTOR.to_owned() } else { vector.clone() },
+        vector,
         strides: format!("make_stride({m}, {n})"),
-        convert: if tensor.output { helpers.store(tensor.dtype, "@") } else { helpers.load(tensor.dtype, "@") },
-        output: tensor.output,
-        turned,
+        output,
     }
+}
+
+fn turned(decision: &Decision, turn: &Turn) -> Vec<Turned> {
+    let one = |shared: &Shared| {
+        let tensor = &decision.tensors[shared.tensor];
+        let worst = |access: usize| shared.analysis.accesses.get(access).map_or(0, |access| access.worst);
+        Turned {
+            name: tensor.name,
+            vector: vector(decision, tensor),
+            layout: match shared.swizzle {
+                Some(swizzle) => emit::swizzled_type(swizzle, &turn.layout),
+                None => emit::layout_type(&turn.layout),
+            },
+            bytes: shared.analysis.memory.0,
+            alignment: shared.analysis.alignment.0,
+            store: worst(0),
+            load: worst(1),
+        }
+    };
+    turn.shared.iter().map(one).collect()
 }
 
 fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) -> Common<'a> {
     let compute = decision.checked.compute();
     let mut helpers = Helpers::new(compute);
     let functor = decision.checked.functor("Op", &mut helpers);
-    let tensors: Vec<Operand> = decision.tensors.iter().map(|t| operand(decision, t, &mut helpers)).collect();
+    for tensor in &decision.tensors {
+        match tensor.output {
+            true => helpers.store(tensor.dtype, ""),
+            false => helpers.load(tensor.dtype, ""),
+        };
+    }
+    let inputs = decision.inputs().map(|t| operand(decision, t, None));
+    let outputs = decision.outputs().enumerate().map(|(number, t)| operand(decision, t, Some(number)));
     let m_rank = decision.m_rank();
     let modes = |stem: &str| (0..m_rank).map(|i| format!("{stem}{i}")).collect::<Vec<_>>().join(",");
     let scalars: Vec<String> = decision.recipe.function.scalars().iter().map(|s| format!("params.{s}")).collect();
@@ -212,7 +236,7 @@ fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) -> Common<'a>
         helpers: helpers.to_string(),
         functor,
         scalars: scalars.join(", "),
-        tensors,
+        tensors: inputs.chain(outputs).collect(),
         shape_m: match m_rank {
             1 => "params.m".to_owned(),
             _ => format!("make_shape({})", modes("params.m").replace(',', ", ")),
@@ -221,28 +245,18 @@ fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) -> Common<'a>
         vec: decision.vec,
         unroll: decision.unroll,
         vec_unroll: emit::shape_type([decision.vec, decision.unroll]),
-        several: decision.outputs().count() > 1,
-    }
-}
-
-/// A compact layout of threads or vectors, the first mode fastest or the last.
-fn compact([m, n]: [i64; 2], stride: [i64; 2]) -> String {
-    match format!("({m},{n}):({},{})", stride[0], stride[1]).parse::<Layout>() {
-        Ok(layout) => emit::layout_type(&layout),
-        Err(defect) => unreachable!("({m},{n}):{stride:?} is a layout: {defect}"),
+        converts: compute,
     }
 }
 
 /// The text of the `.cuh` file.
 pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
-    let threads = i64::from(decision.threads);
-    let vec = decision.vec;
     match &decision.body {
         Body::Naive => emit::text(&Naive { c: common(decision, plan, "elementwise_apply/naive.cuh") }),
-        Body::Vectorized => emit::text(&Vectorized {
+        Body::Vectorized { cta_vectors } => emit::text(&Vectorized {
             c: common(decision, plan, "elementwise_apply/vectorized.cuh"),
-            cta_vectors: compact([threads, decision.unroll], [1, threads]),
-            tiler: emit::shape_type([1, vec]),
+            cta_vectors: emit::layout_type(cta_vectors),
+            tiler: emit::shape_type([1, decision.vec]),
         }),
         Body::Tv { tile, val_layout, remapped } => emit::text(&Tv {
             c: common(decision, plan, "elementwise_apply/tv.cuh"),
@@ -260,11 +274,12 @@ pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
             c: common(decision, plan, "elementwise_apply/transposed.cuh"),
             tiler: emit::shape_type(turn.tile),
             tile: turn.tile,
-            smem: turn.smem().0,
-            thr_in: compact(turn.thr_in, [1, turn.thr_in[0]]),
-            val_in: compact([vec, 1], [1, vec]),
-            thr_out: compact(turn.thr_out, [turn.thr_out[1], 1]),
-            val_out: compact([1, vec], [vec, 1]),
+            turned: turned(decision, turn),
+            direct: decision.tensors.iter().filter(|t| t.class != Class::Transposed).map(|t| t.name).collect(),
+            thr_in: emit::layout_type(&turn.come_in.threads),
+            val_in: emit::layout_type(&turn.come_in.values),
+            thr_out: emit::layout_type(&turn.go_out.threads),
+            val_out: emit::layout_type(&turn.go_out.values),
         }),
     }
 }

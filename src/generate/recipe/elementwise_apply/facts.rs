@@ -37,7 +37,7 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
     ];
     let structure = match &decision.body {
         Body::Naive => "naive: one thread for one element",
-        Body::Vectorized => "vectorized: a thread takes whole vectors, the threads of a block side by side",
+        Body::Vectorized { .. } => "vectorized: a thread takes whole vectors, the threads of a block side by side",
         Body::Tv { remapped: false, .. } => "tv: a thread-value layout on tiles, blocks down the columns",
         Body::Tv { remapped: true, .. } => "remapped: a thread-value layout on tiles, blocks along the rows",
         Body::Transposed(_) => "transposed: tiles turned in shared memory",
@@ -79,7 +79,7 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
     let per_block = i64::from(*threads) * unroll;
     let grid = match &decision.body {
         Body::Naive => format!("ceil_div(M*N,{threads})"),
-        Body::Vectorized => format!("ceil_div(M*ceil_div(N,{vec}),{per_block})"),
+        Body::Vectorized { .. } => format!("ceil_div(M*ceil_div(N,{vec}),{per_block})"),
         Body::Tv { tile, .. } => format!("ceil_div(M,{}) * ceil_div(N,{})", tile.tile[0], tile.tile[1]),
         Body::Transposed(turn) => format!("ceil_div(M,{}) * ceil_div(N,{})", turn.tile[0], turn.tile[1]),
     };

@@ -38,7 +38,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
     let turned = "1 if all transposed inputs are at a multiple of the vector at m = 0, for each n, else 0";
     let follow = match decision.body {
         Body::Naive => Vec::new(),
-        Body::Vectorized => vec![vectors, whole, ("aligned", together)],
+        Body::Vectorized { .. } => vec![vectors, whole, ("aligned", together)],
         Body::Tv { .. } => vec![("aligned", at_zero)],
         Body::Transposed(_) => vec![("aligned", at_zero), (TURNED, turned)],
     };
@@ -70,7 +70,7 @@ pub(super) fn merging(decision: &Decision) -> Merging {
         m: decision.m_modes.clone(),
         along_n: along_n.collect(),
         by: decision.inputs().count(),
-        into_n: matches!(decision.body, Body::Naive | Body::Vectorized),
+        into_n: matches!(decision.body, Body::Naive | Body::Vectorized { .. }),
         limit: longest(decision),
         rank: decision.m_rank(),
     }
@@ -118,7 +118,7 @@ pub(super) fn rule(decision: &Decision) -> Rule {
     let at_zero = rule.steps.find(AT_ZERO);
     match &decision.body {
         Body::Naive => {}
-        Body::Vectorized => {
+        Body::Vectorized { .. } => {
             let together = rule.steps.find(TOGETHER);
             let shifted = together.clone().and(at_zero.clone().is(0));
             let vectors = rule.steps.set("vectors", n.clone().ceil_div(vec) + shifted.select(1, 0));
@@ -133,7 +133,7 @@ pub(super) fn rule(decision: &Decision) -> Rule {
     let something = Int::all(m.iter().chain([&n]).map(|extent| Int::from(0).less(extent.clone())));
     let blocks = match &decision.body {
         Body::Naive => counted(&mut rule, m, n, threads),
-        Body::Vectorized => {
+        Body::Vectorized { .. } => {
             let vectors = rule.steps.find("vectors");
             counted(&mut rule, m, vectors, threads * decision.unroll)
         }
@@ -202,7 +202,7 @@ fn longest(decision: &Decision) -> i64 {
     let past_the_end = match &decision.body {
         Body::Naive => 1,
         // Rows that begin between two multiples of the vector have one more.
-        Body::Vectorized => 2 * decision.vec,
+        Body::Vectorized { .. } => 2 * decision.vec,
         Body::Tv { tile, .. } => tile.tile[0].max(tile.tile[1]),
         Body::Transposed(turn) => turn.tile[0].max(turn.tile[1]),
     };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::decide::{Body, Class, Decision, Tensor};
 use super::launch::{Alignment, merging};
+use super::turn::extents;
 use crate::model::banks::WARP;
 use crate::model::traffic::{Counter, LINE, Prediction};
 use crate::plan::Mode;
@@ -82,7 +83,7 @@ pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Predicti
         .collect();
     let blocks = match &decision.body {
         Body::Naive => launch.linear(&mut counters, false),
-        Body::Vectorized => launch.linear(&mut counters, true),
+        Body::Vectorized { .. } => launch.linear(&mut counters, true),
         Body::Tv { tile, .. } => {
             let vid = |v: i64, u: i64, step: i64| v + decision.vec * (u + decision.unroll * step);
             let steps = tile.values[2];
@@ -95,8 +96,8 @@ pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Predicti
             })
         }
         Body::Transposed(turn) => {
-            let [out_m, out_n] = turn.thr_out;
-            let [in_m, in_n] = turn.thr_in;
+            let [out_m, out_n] = extents(&turn.go_out.threads);
+            let [in_m, in_n] = extents(&turn.come_in.threads);
             let down = turn.tile[0] / out_m;
             let out = |thread: i64, k: i64| {
                 (thread / out_n + out_m * (k % down), decision.vec * (thread % out_n + out_n * (k / down)))

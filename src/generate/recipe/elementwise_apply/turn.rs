@@ -1,9 +1,9 @@
 //! Tiles that are turned in shared memory: an input comes in along M and goes out along N.
 
-use super::decide::{Class, Tensor};
+use super::decide::{Class, Tensor, numbered};
 use crate::arch::Arch;
 use crate::diagnostic::Code;
-use crate::layout::{Layout, Swizzle};
+use crate::layout::{Layout, LayoutError, Swizzle};
 use crate::model::{SharedAnalysis, SharedOp, SharedTensor, Sums, WarpAccess, storage};
 use crate::plan::checks::Checks;
 use crate::plan::{ConflictLevel, judge};
@@ -24,6 +24,23 @@ pub(super) struct Shared {
     pub(super) analysis: SharedAnalysis,
 }
 
+/// Which thread moves what: `make_tiled_copy`'s layouts.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    /// `(ThrM,ThrN)` to thread.
+    pub(super) threads: Layout,
+    /// `(ValM,ValN)` to value of a thread.
+    pub(super) values: Layout,
+}
+
+impl Walk {
+    /// Threads that are numbered along a mode first, with a vector along it each.
+    fn along(mode: usize, threads: [i64; 2], vec: i64) -> Result<Self, LayoutError> {
+        let values = if mode == 0 { [vec, 1] } else { [1, vec] };
+        Ok(Self { threads: numbered(threads, mode)?, values: numbered(values, mode)? })
+    }
+}
+
 /// How tiles are turned.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
@@ -31,12 +48,17 @@ pub(super) struct Turn {
     pub(super) tile: [i64; 2],
     /// `(TileM,TileN)` in shared memory, before the swizzle: contiguous along M.
     pub(super) layout: Layout,
-    /// Threads `(ThrM,ThrN)` that bring a tile in, a vector along M each.
-    pub(super) thr_in: [i64; 2],
-    /// Threads `(ThrM,ThrN)` that take the tile out, a vector along N each, N fastest.
-    pub(super) thr_out: [i64; 2],
+    /// How a tile is brought in: threads along M first, a vector along M each.
+    pub(super) come_in: Walk,
+    /// How it is taken out: threads along N first, a vector along N each.
+    pub(super) go_out: Walk,
     /// The inputs that are turned.
     pub(super) shared: Vec<Shared>,
+}
+
+/// Threads along (M,N).
+pub(super) fn extents(threads: &Layout) -> [i64; 2] {
+    [0, 1].map(|mode| threads.mode(mode).map_or(1, |mode| mode.size()))
 }
 
 impl Turn {
@@ -67,12 +89,13 @@ impl Turn {
             );
             return None;
         };
-        let square = format!("({side},{side}):(1,{side})").parse::<Layout>();
-        let layout = checks.sound("a square tile is a layout", square)?;
+        let layout = checks.sound("a square tile is a layout", numbered([side, side], 0))?;
         let along = side / vec;
         let thr_in = [along, i64::from(threads) / along];
         let thr_out = [i64::from(threads) / ROW_THREADS, ROW_THREADS];
-        let mut turn = Self { tile: [side, side], layout, thr_in, thr_out, shared: Vec::new() };
+        let come_in = checks.sound("threads that bring in are a layout", Walk::along(0, thr_in, vec))?;
+        let go_out = checks.sound("threads that take out are a layout", Walk::along(1, thr_out, vec))?;
+        let mut turn = Self { tile: [side, side], layout, come_in, go_out, shared: Vec::new() };
         for (tensor, element) in turned {
             let shared = turn.spread(tensor, element, vec, threads, &format!("s{}", tensors[tensor].name), checks)?;
             turn.shared.push(shared);
@@ -91,7 +114,7 @@ impl Turn {
         checks: &mut Checks,
     ) -> Option<Shared> {
         let [rows, cols] = self.tile;
-        let [in_m, in_n] = self.thr_in;
+        let [in_m, in_n] = extents(&self.come_in.threads);
         // Vectors along M first, then columns.
         let all = || 0..i64::from(threads);
         let bring = Sums {
@@ -99,7 +122,7 @@ impl Turn {
             steps: (0..cols / in_n).map(|step| rows * in_n * step).collect(),
             source: None,
         };
-        let [out_m, out_n] = self.thr_out;
+        let [out_m, out_n] = extents(&self.go_out.threads);
         // Element by element of a vector, then down the rows, then along them.
         let loads = rows * cols / i64::from(threads);
         let taken = |step: i64| {

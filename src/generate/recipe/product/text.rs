@@ -12,7 +12,7 @@ pub(crate) struct Tensor {
     pub(crate) strides: String,
     /// `(M,K)`.
     pub(crate) modes: &'static str,
-    /// The vector type if it is contiguous along N, else empty.
+    /// The type of a vector if it is contiguous along N, else `void`.
     pub(crate) vector: String,
     /// When it is read at all; empty for always.
     pub(crate) guard: String,
@@ -47,7 +47,7 @@ impl Tensor {
             shape: format!("make_shape({})", shape.join(", ")),
             strides: format!("make_stride({})", strides.join(", ")),
             modes,
-            vector: if along_n { format!("uint{vector}_t") } else { String::new() },
+            vector: if along_n { format!("uint{vector}_t") } else { "void".to_owned() },
             guard: guard.unwrap_or_default(),
         }
     }
@@ -75,7 +75,7 @@ impl Tensor {
 
     /// Whether neighbours along N are neighbours in memory.
     pub(crate) fn lies_along_n(&self) -> bool {
-        !self.vector.is_empty()
+        self.vector != "void"
     }
 
     /// Whether pairs of neighbours along N lie at multiples of both, where the first of a pair is even along N.
@@ -87,6 +87,11 @@ impl Tensor {
         let address = format!("reinterpret_cast<uintptr_t>(params.{}) % {bytes} == 0", self.is.param);
         let strides = stride_params(&self.is).into_iter().flatten().map(|stride| format!("params.{stride} % 2 == 0"));
         core::iter::once(address).chain(strides).collect::<Vec<_>>().join(" && ")
+    }
+
+    /// Whether a launch decides if it is read.
+    pub(crate) fn is_guarded(&self) -> bool {
+        !self.guard.is_empty()
     }
 
     /// Whether it is read at all.

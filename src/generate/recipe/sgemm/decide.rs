@@ -54,6 +54,11 @@ impl Decision {
         if let Some(Ok(Some(moves))) = moves { moves.vector() } else { 1 }
     }
 
+    /// Whether a launch tells if vectors of A (0), of B (1), or of D and the epilogue inputs (2) are aligned.
+    pub(super) fn has_vectors(&self, factor: usize) -> bool {
+        self.recipe.variant.has_mma() && self.vector(factor) > 1
+    }
+
     /// Shared memory of a block.
     pub(super) fn smem(&self) -> Bytes {
         self.tiling.smem_bytes().unwrap_or(Bytes(u64::MAX))

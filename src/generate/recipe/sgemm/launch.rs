@@ -33,7 +33,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         fields.extend(docs.map(|(name, doc)| number(name, doc)));
     }
     for (factor, (name, what)) in VECTORS.into_iter().enumerate() {
-        if has_vectors(decision, factor) {
+        if decision.has_vectors(factor) {
             fields.push(number(name, &format!("1 if all {what} are aligned, else 0")));
         }
     }
@@ -48,10 +48,6 @@ const VECTORS: [(&str, &str); 3] = [
     ("aligned_d", "vectors of D and of the epilogue inputs"),
 ];
 
-fn has_vectors(decision: &Decision, factor: usize) -> bool {
-    decision.recipe.variant.has_mma() && decision.vector(factor) > 1
-}
-
 /// Grids, alignment and split-K, from addresses, strides and extents.
 pub(super) fn rule(decision: &Decision) -> Rule {
     let mut rule = Rule::new(&params(decision), reach(decision));
@@ -64,7 +60,7 @@ pub(super) fn rule(decision: &Decision) -> Rule {
     }
     decision.recipe.parts().grids(&mut rule, decision.tile(), extents);
     for (factor, (name, _)) in VECTORS.into_iter().enumerate() {
-        if has_vectors(decision, factor) {
+        if decision.has_vectors(factor) {
             let aligned = aligned(decision, &rule, factor);
             rule.derive(name, aligned);
         }

@@ -8,6 +8,7 @@ use super::Variant;
 use super::decide::Decision;
 use crate::emit;
 use crate::plan::Plan;
+use crate::recipe::product::Parts;
 use crate::tiling::Engine;
 use common::{Common, common};
 
@@ -34,9 +35,24 @@ struct Vectorized<'a> {
     c: Common<'a>,
 }
 
+/// One tile a CTA.
 #[derive(Template)]
 #[template(path = "sgemm/pipelined.cuh")]
 struct Pipelined<'a> {
+    c: Common<'a>,
+}
+
+/// Each tile by several CTAs, each with a part of K.
+#[derive(Template)]
+#[template(path = "sgemm/pipelined_split.cuh")]
+struct PipelinedSplit<'a> {
+    c: Common<'a>,
+}
+
+/// The tiles that do not fill a wave by several CTAs each.
+#[derive(Template)]
+#[template(path = "sgemm/pipelined_wave.cuh")]
+struct PipelinedWave<'a> {
     c: Common<'a>,
 }
 
@@ -67,6 +83,10 @@ pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
         Variant::Vectorized | Variant::WarpTiled => {
             emit::text(&Vectorized { c: common(decision, plan, "sgemm/vectorized.cuh") })
         }
-        Variant::Pipelined => emit::text(&Pipelined { c: common(decision, plan, "sgemm/pipelined.cuh") }),
+        Variant::Pipelined => match decision.recipe.parts() {
+            Parts::Each(1) => emit::text(&Pipelined { c: common(decision, plan, "sgemm/pipelined.cuh") }),
+            Parts::Each(_) => emit::text(&PipelinedSplit { c: common(decision, plan, "sgemm/pipelined_split.cuh") }),
+            Parts::Wave(_) => emit::text(&PipelinedWave { c: common(decision, plan, "sgemm/pipelined_wave.cuh") }),
+        },
     }
 }

@@ -1,0 +1,5 @@
+  //
+  // Reduce: lanes in pairs
+  //
+
+{% include "sum/lanes.cuh" %}
