@@ -2,7 +2,7 @@
 // ElementwiseAdd { dtype: f16, thr_layout: auto, val_layout_bytes: auto, vector: 16 B, unroll: 0, raster: auto }
 //
 // Elementwise, vectors of 8 elements along N: tensors (M,N).
-// Launch: 256 threads, ceil_div(M*params.vectors,256*1) blocks along x, no dynamic shared memory.
+// Launch: 256 threads, ceil_div(M*params.vectors,256*1) blocks along x.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -14,8 +14,9 @@ namespace elementwise_add_f16 {
 
 using namespace cute;
 
-// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see -ftz=true
-// or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies -prec-div=false.
+// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see
+// -ftz=true or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies
+// -prec-div=false.
 extern "C" __device__ int __nvvm_reflect(char const*);
 extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
 CUTE_DEVICE void assert_ieee() {
@@ -45,11 +46,12 @@ using Vectors    = decltype(size<1>(CtaVectors{}));  // of a thread
 // Preconditions: every number that the plan computed
 //
 
-static_assert(sizeof(uint128_t) == size<0>(Fragment{}) * sizeof(ElementA), "VEC elements of A make one vector");
-static_assert(sizeof(uint128_t) == size<0>(Fragment{}) * sizeof(ElementB), "VEC elements of B make one vector");
-static_assert(sizeof(uint128_t) == size<0>(Fragment{}) * sizeof(ElementC), "VEC elements of C make one vector");
+static_assert(sizeof(uint128_t) == size<0>(Fragment{}) * sizeof(ElementA), "A in vectors of VEC");
+static_assert(sizeof(uint128_t) == size<0>(Fragment{}) * sizeof(ElementB), "B in vectors of VEC");
+static_assert(sizeof(uint128_t) == size<0>(Fragment{}) * sizeof(ElementC), "C in vectors of VEC");
 static_assert(size<0>(Tiler{}) == 1 && size<1>(Tiler{}) == size<0>(Fragment{}), "a tile is one vector along N");
-static_assert(size<0>(CtaVectors{}) == 256 && cosize(CtaVectors{}) == size(CtaVectors{}), "each vector of the CTA once");
+static_assert(size<0>(CtaVectors{}) == 256, "every thread has vectors");
+static_assert(cosize(CtaVectors{}) == size(CtaVectors{}), "each vector of the CTA once");
 static_assert(size<1>(CtaVectors{}) == size<1>(Fragment{}), "UNROLL");
 
 // Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
@@ -79,6 +81,20 @@ copy_all_if(Pred const& pred, Src const& src, Dst&& dst)
   CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
   copy_if(pred, src, dst);
 }
+
+// Copies a vector at once by a `Vector`, element by element without such a type.
+template <class Vector, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_vector(Src const& src, Dst&& dst)
+{
+  if constexpr (is_void_v<Vector>) {
+    copy_all(src, dst);
+  } else {
+    copy_all(Copy_Atom<UniversalCopy<Vector>, typename Src::value_type>{}, src, dst);
+  }
+}
+
 CUTE_DEVICE
 void
 kernel(elementwise_add_f16_params const& params)
@@ -90,12 +106,12 @@ kernel(elementwise_add_f16_params const& params)
   //
 
   auto shape_MN = make_shape(params.m, params.n);  // (M,N)
-  Tensor mA = make_tensor(make_gmem_ptr(static_cast<ElementA const*>(params.a)), shape_MN,
-                          make_stride(params.lda, _1{}));  // (M,N)
-  Tensor mB = make_tensor(make_gmem_ptr(static_cast<ElementB const*>(params.b)), shape_MN,
-                          make_stride(params.ldb, _1{}));  // (M,N)
-  Tensor mC = make_tensor(make_gmem_ptr(static_cast<ElementC*>(params.c)), shape_MN,
-                          make_stride(params.ldc, _1{}));  // (M,N)
+  Tensor mA = make_tensor(make_gmem_ptr(static_cast<ElementA const*>(params.a)),
+                          shape_MN, make_stride(params.lda, _1{}));  // (M,N)
+  Tensor mB = make_tensor(make_gmem_ptr(static_cast<ElementB const*>(params.b)),
+                          shape_MN, make_stride(params.ldb, _1{}));  // (M,N)
+  Tensor mC = make_tensor(make_gmem_ptr(static_cast<ElementC*>(params.c)),
+                          shape_MN, make_stride(params.ldc, _1{}));  // (M,N)
   Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
 
   //
@@ -107,8 +123,8 @@ kernel(elementwise_add_f16_params const& params)
   Tensor gC = zipped_divide(mC, Tiler{});  // ((_1,VEC),(M,RestN))
   Tensor gI = zipped_divide(mI, Tiler{});  // ((_1,VEC),(M,RestN)) -> (m,n)
 
-  // Vectors are numbered along N first. If a row is not aligned to a vector, its first vector starts `shift` elements before the row,
-  // so that every vector is aligned.
+  // Vectors are numbered along N first. If a row is not aligned to a vector, its first vector starts `shift` elements before the
+  // row, so that every vector is aligned.
   auto shape_NM = make_shape(params.vectors, size<0>(shape_MN));  // (RestN,M)
   auto index = [&](int v) { return int(blockIdx.x) * size(CtaVectors{}) + v; };
   auto shift = [&](auto const& crd) {
@@ -155,13 +171,13 @@ kernel(elementwise_add_f16_params const& params)
       Tensor rC = make_tensor<ElementC>(Fragment{});  // (VEC,UNROLL)
       CUTE_UNROLL
       for (int u = 0; u < size<1>(Fragment{}); ++u) {
-        copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, vector(gA, step + u), rA(_,u));
-        copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, vector(gB, step + u), rB(_,u));
+        copy_vector<uint128_t>(vector(gA, step + u), rA(_,u));
+        copy_vector<uint128_t>(vector(gB, step + u), rB(_,u));
       }
       apply(rA, rB, rC);
       CUTE_UNROLL
       for (int u = 0; u < size<1>(Fragment{}); ++u) {
-        copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementC>{}, rC(_,u), vector(gC, step + u));
+        copy_vector<uint128_t>(rC(_,u), vector(gC, step + u));
       }
     }
     return;
@@ -183,15 +199,15 @@ kernel(elementwise_add_f16_params const& params)
     clear(rA);
     clear(rB);
     if (whole) {
-      copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, vector(gA, v), rA);
-      copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, vector(gB, v), rB);
+      copy_vector<uint128_t>(vector(gA, v), rA);
+      copy_vector<uint128_t>(vector(gB, v), rB);
     } else {
       copy_all_if(tYpY, vector(gA, v), rA);
       copy_all_if(tYpY, vector(gB, v), rB);
     }
     apply(rA, rB, rC);
     if (whole) {
-      copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementC>{}, rC, vector(gC, v));
+      copy_vector<uint128_t>(rC, vector(gC, v));
     } else {
       copy_all_if(tYpY, rC, vector(gC, v));
     }

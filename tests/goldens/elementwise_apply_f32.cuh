@@ -2,7 +2,7 @@
 // ElementwiseApply { function: a + b, inputs: [f32:(1,?), f32:(?,1)], outputs: [f32:(?,1)], compute: auto, variant: auto, threads: 0, vector: 0 B, unroll: 0 }
 //
 // Elementwise, with tiles of the inputs that are contiguous along M turned in shared memory: tensors (M,N).
-// Launch: 256 threads, ceil_div(M,64) * ceil_div(N,64) blocks along x, no dynamic shared memory.
+// Launch: 256 threads, ceil_div(M,64) * ceil_div(N,64) blocks along x.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -14,8 +14,9 @@ namespace elementwise_apply_f32 {
 
 using namespace cute;
 
-// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see -ftz=true
-// or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies -prec-div=false.
+// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see
+// -ftz=true or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies
+// -prec-div=false.
 extern "C" __device__ int __nvvm_reflect(char const*);
 extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
 CUTE_DEVICE void assert_ieee() {
@@ -49,17 +50,17 @@ using SmemA = decltype(composition(Swizzle<3,2,6>{}, Layout<Shape<_64,_64>,Strid
 // Preconditions: every number that the plan computed
 //
 
-static_assert(sizeof(uint128_t) == 4 * sizeof(ElementA), "VEC elements of A make one vector");
-static_assert(sizeof(uint128_t) == 4 * sizeof(ElementB), "VEC elements of B make one vector");
-static_assert(sizeof(uint128_t) == 4 * sizeof(ElementY), "VEC elements of Y make one vector");
+static_assert(sizeof(uint128_t) == 4 * sizeof(ElementA), "A in vectors of VEC");
+static_assert(sizeof(uint128_t) == 4 * sizeof(ElementB), "B in vectors of VEC");
+static_assert(sizeof(uint128_t) == 4 * sizeof(ElementY), "Y in vectors of VEC");
 static_assert(size(ThrIn{}) == 256 && cosize(ThrIn{}) == size(ThrIn{}), "each thread once on the way in");
 static_assert(size(ThrOut{}) == 256 && cosize(ThrOut{}) == size(ThrOut{}), "each thread once on the way out");
 static_assert(size(ValIn{}) == 4 && size(ValOut{}) == 4, "a thread moves one vector at a time");
-static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrIn{}, ValIn{})))), "the threads bring in a tile in whole steps");
-static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrOut{}, ValOut{})))), "the threads take out a tile in whole steps");
+static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrIn{}, ValIn{})))), "brought in in whole steps");
+static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrOut{}, ValOut{})))), "taken out in whole steps");
 static_assert(size(SmemA{}) == size(TilerMN{}) && cosize_v<SmemA> == size(TilerMN{}), "the tile has room");
-static_assert(size<0>(TilerMN{}) * sizeof(ElementA) % sizeof(uint128_t) == 0, "its columns begin at multiples of a vector");
-static_assert(cosize_v<SmemA> * sizeof(ElementA) == 16384, "bytes of shared memory");
+static_assert(size<0>(TilerMN{}) * sizeof(ElementA) % sizeof(uint128_t) == 0, "its columns begin at vectors");
+static_assert(cosize_v<SmemA> * sizeof(ElementA) == 16384, "bytes of sA");
 
 // Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
 template <class CopyAtom, class Src, class Dst>
@@ -88,6 +89,22 @@ copy_all_if(Pred const& pred, Src const& src, Dst&& dst)
   CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
   copy_if(pred, src, dst);
 }
+
+// Reads the elements of a vector that lie inside: at once by a `Vector` where all do, one by one without such a type.
+template <class Vector, class Pred, class Src, class Dst>
+CUTE_DEVICE
+void
+read_vector(bool whole, Pred const& inside, Src const& src, Dst&& dst)
+{
+  if constexpr (is_void_v<Vector>) {
+    copy_all_if(inside, src, dst);
+  } else if (whole) {
+    copy_all(Copy_Atom<UniversalCopy<Vector>, typename Src::value_type>{}, src, dst);
+  } else {
+    copy_all_if(inside, src, dst);
+  }
+}
+
 CUTE_DEVICE
 void
 kernel(elementwise_apply_f32_params const& params)
@@ -99,16 +116,17 @@ kernel(elementwise_apply_f32_params const& params)
   //
 
   auto shape_MN = make_shape(params.m, params.n);  // (M,N)
-  Tensor mA = make_tensor(make_gmem_ptr(static_cast<ElementA const*>(params.a)), shape_MN,
-                          make_stride(_1{}, params.inca));  // (M,N)
-  Tensor mB = make_tensor(make_gmem_ptr(static_cast<ElementB const*>(params.b)), shape_MN,
-                          make_stride(params.ldb, _1{}));  // (M,N)
-  Tensor mY = make_tensor(make_gmem_ptr(static_cast<ElementY*>(params.y)), shape_MN,
-                          make_stride(params.ldy, _1{}));  // (M,N)
+  Tensor mA = make_tensor(make_gmem_ptr(static_cast<ElementA const*>(params.a)),
+                          shape_MN, make_stride(_1{}, params.inca));  // (M,N)
+  Tensor mB = make_tensor(make_gmem_ptr(static_cast<ElementB const*>(params.b)),
+                          shape_MN, make_stride(params.ldb, _1{}));  // (M,N)
+  Tensor mY = make_tensor(make_gmem_ptr(static_cast<ElementY*>(params.y)),
+                          shape_MN, make_stride(params.ldy, _1{}));  // (M,N)
   Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
 
   // Raw bytes, because shared variables must not have constructors; aligned for vector stores.
-  alignas(16) __shared__ uint8_t smemA[cosize_v<SmemA> * sizeof(ElementA)];
+  alignas(16) __shared__ uint8_t smemA[
+      cosize_v<SmemA> * sizeof(ElementA)];
   Tensor sA = make_tensor(make_smem_ptr(recast_ptr<ElementA>(smemA)), SmemA{});  // (TileM,TileN)
 
   //
@@ -139,20 +157,19 @@ kernel(elementwise_apply_f32_params const& params)
   {
     auto tiled_copy = make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, ThrIn{}, ValIn{});
     auto thr_copy = tiled_copy.get_slice(threadIdx.x);
-    Tensor tAgA = group_modes<1,3>(thr_copy.partition_S(gA));  // (VEC,(RestM,RestN))
-    Tensor tAsA = group_modes<1,3>(thr_copy.partition_D(sA));  // (VEC,(RestM,RestN))
-    Tensor tAcA = group_modes<1,3>(thr_copy.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
+    Tensor tXgA = group_modes<1,3>(thr_copy.partition_S(gA));  // (VEC,(RestM,RestN))
+    Tensor tXsA = group_modes<1,3>(thr_copy.partition_D(sA));  // (VEC,(RestM,RestN))
+    Tensor tXcX = group_modes<1,3>(thr_copy.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
     CUTE_UNROLL
-    for (int v = 0; v < size<1>(tAgA); ++v) {
-      Tensor pT = inside(tAcA(_,v));  // (VEC)
+    for (int v = 0; v < size<1>(tXcX); ++v) {
+      Tensor pT = inside(tXcX(_,v));  // (VEC)
       if (params.aligned_in && pT(size(pT) - 1)) {
-        copy_all(tiled_copy, tAgA(_,v), tAsA(_,v));
+        copy_all(tiled_copy, tXgA(_,v), tXsA(_,v));
       } else {
-        copy_all_if(pT, tAgA(_,v), tAsA(_,v));
+        copy_all_if(pT, tXgA(_,v), tXsA(_,v));
       }
     }
   }
-
   __syncthreads();
 
   //
@@ -160,10 +177,11 @@ kernel(elementwise_apply_f32_params const& params)
   //
 
   Op const op{};
-  auto thr_copy = make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{}, ThrOut{}, ValOut{}).get_slice(threadIdx.x);
-  Tensor tAsA = group_modes<1,3>(thr_copy.partition_S(sA));  // (VEC,(RestM,RestN))
-  Tensor tBgB = group_modes<1,3>(thr_copy.partition_S(gB));  // (VEC,(RestM,RestN))
-  Tensor tYgY = group_modes<1,3>(thr_copy.partition_S(gY));  // (VEC,(RestM,RestN))
+  using CopyOut = Copy_Atom<UniversalCopy<uint128_t>, ElementY>;
+  auto thr_copy = make_tiled_copy(CopyOut{}, ThrOut{}, ValOut{}).get_slice(threadIdx.x);
+  Tensor tYxA = group_modes<1,3>(thr_copy.partition_S(sA));  // (VEC,(RestM,RestN))
+  Tensor tYxB = group_modes<1,3>(thr_copy.partition_S(gB));  // (VEC,(RestM,RestN))
+  Tensor tYxY = group_modes<1,3>(thr_copy.partition_S(gY));  // (VEC,(RestM,RestN))
   Tensor tYcY = group_modes<1,3>(thr_copy.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
 
   CUTE_UNROLL
@@ -174,22 +192,19 @@ kernel(elementwise_apply_f32_params const& params)
     Tensor rB = make_tensor<ElementB>(shape(coalesce(ValOut{})));  // (VEC)
     Tensor rY = make_tensor<ElementY>(shape(coalesce(ValOut{})));  // (VEC)
     clear(rA);
-    copy_all_if(tYpY, tAsA(_,v), rA);
+    read_vector<void>(whole, tYpY, tYxA(_,v), rA);
     clear(rB);
-    if (whole) {
-      copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, tBgB(_,v), rB);
-    } else {
-      copy_all_if(tYpY, tBgB(_,v), rB);
-    }
+    read_vector<uint128_t>(whole, tYpY, tYxB(_,v), rB);
     CUTE_UNROLL
     for (int i = 0; i < size(tYpY); ++i) {
       auto const y = op(rA(i), rB(i));
       rY(i) = y;
     }
     if (whole) {
-      copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{}, rY, tYgY(_,v));
+      copy_all(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{},
+               rY, tYxY(_,v));
     } else {
-      copy_all_if(tYpY, rY, tYgY(_,v));
+      copy_all_if(tYpY, rY, tYxY(_,v));
     }
   }
 }

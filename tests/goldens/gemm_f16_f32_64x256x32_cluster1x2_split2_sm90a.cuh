@@ -30,8 +30,9 @@ using Element  = half_t;  // A and B
 using ElementE = float;
 using ElementD = float;
 
-// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see -ftz=true
-// or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies -prec-div=false.
+// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see
+// -ftz=true or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies
+// -prec-div=false.
 extern "C" __device__ int __nvvm_reflect(char const*);
 extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
 CUTE_DEVICE void assert_ieee() {
@@ -89,14 +90,14 @@ static_assert(cosize_v<SmemParts> == 8192, "elements of shared memory");
 static_assert(size(CopyD{}) == 128, "store of D");
 static_assert(size(Pack{}) == 256, "packing of a factor");
 
-// A thread's elements of a tensor in shared memory, as CuTe's partition_S and partition_D give them. The static layout is computed as a
-// type, because compiling its derivation as code would cost nvcc a second or more.
+// A thread's elements of a tensor in shared memory, as CuTe's partition_S and partition_D give them. The static layout is
+// computed as a type, because compiling its derivation as code would cost nvcc a second or more.
 template <class Copy, class Thread, class T>
 CUTE_DEVICE
 auto
 partition_S(Copy const&, Thread const& thread, T const& tensor)
 {
-  using Divided = decltype(Copy::tidfrg_S(tensor.layout()));                                   // (THREADS,(CPY,..),(CPY_M,CPY_N,..))
+  using Divided = decltype(Copy::tidfrg_S(tensor.layout()));  // (THREADS,(CPY,..),(CPY_M,CPY_N,..))
   return make_tensor(tensor.data(), Divided{})(thread, _, repeat<rank_v<T>>(_));
 }
 
@@ -105,7 +106,7 @@ CUTE_DEVICE
 auto
 partition_D(Copy const&, Thread const& thread, T const& tensor)
 {
-  using Divided = decltype(Copy::tidfrg_D(tensor.layout()));                                   // (THREADS,(CPY,..),(CPY_M,CPY_N,..))
+  using Divided = decltype(Copy::tidfrg_D(tensor.layout()));  // (THREADS,(CPY,..),(CPY_M,CPY_N,..))
   return make_tensor(tensor.data(), Divided{})(thread, _, repeat<rank_v<T>>(_));
 }
 

@@ -2,7 +2,7 @@
 // Sgemm { epilogue: |a, b; alpha, beta| alpha * a + beta * b, a: row, b: row, batched: false, variant: vectorized, tile: 128x128x8, thread_tile: 8x8, warp: 4x8, vector: 16, smem_a: auto, smem_b: auto, conflicts: warn, min_blocks: 2 }
 //
 // SGEMM, tiles in shared memory, vectors everywhere, the next tile on its way in registers: A is (M,K), B is (K,N), here as (N,K), D is (M,N).
-// Launch: 256 threads, (ceil_div(N,128), ceil_div(M,128), 1) blocks, no dynamic shared memory.
+// Launch: 256 threads, (ceil_div(N,128), ceil_div(M,128), 1) blocks, 0 bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -14,8 +14,9 @@ namespace sgemm_vectorized_tt {
 
 using namespace cute;
 
-// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see -ftz=true
-// or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies -prec-div=false.
+// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see
+// -ftz=true or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies
+// -prec-div=false.
 extern "C" __device__ int __nvvm_reflect(char const*);
 extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
 CUTE_DEVICE void assert_ieee() {
@@ -61,6 +62,7 @@ copy_all_if(Pred const& pred, Src const& src, Dst&& dst)
   CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
   copy_if(pred, src, dst);
 }
+
 // Copies the elements whose coordinates lie inside `shape`; the others become zeros.
 template <class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
@@ -86,6 +88,8 @@ using LoadA = AutoVectorizingCopyWithAssumedAlignment<128>;  // sA to registers
 using LoadB = AutoVectorizingCopyWithAssumedAlignment<128>;  // sB to registers
 // Banks, sA: store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes.
 // Banks, sB: store of the copy of a warp: 4 passes, load of the products of a warp: 4 passes.
+using VecN    = Int<4>;  // neighbours of one thread along N
+using VectorN = uint128_t;  // what moves them at once
 
 //
 // Preconditions: every number that the plan computed
@@ -101,14 +105,14 @@ static_assert(shape(SmemA{}) == Shape<_128,_8>{}, "sA is (BM,BK)");
 static_assert(cosize_v<SmemA> == 1052, "elements of shared memory");
 static_assert(shape(SmemB{}) == Shape<_128,_8>{}, "sB is (BN,BK)");
 static_assert(cosize_v<SmemB> == 1024, "elements of shared memory");
-static_assert(size<1>(Mma{}.permutation_mnk<1>()) == 4, "neighbours of one thread along N");
-static_assert(decltype(size<0>(partition_shape_C(Mma{}, TileD{})))::value == 1, "an MMA has one value of D a thread");
-static_assert(decltype(size<2>(partition_shape_C(Mma{}, TileD{})))::value % 4 == 0, "those along N are whole vectors");
 static_assert(cosize(SmemA{}) * sizeof(float) == 4208, "bytes of sA");
 static_assert(get<1>(stride(SmemA{})) * sizeof(float) % 16 == 0, "columns of sA begin at multiples of its widest access");
 static_assert(cosize(SmemB{}) * sizeof(float) == 4096, "bytes of sB");
 static_assert(get<1>(stride(SmemB{})) * sizeof(float) % 16 == 0, "columns of sB begin at multiples of its widest access");
-
+static_assert(size<1>(Mma{}.permutation_mnk<1>()) == VecN{}, "neighbours of one thread along N");
+static_assert(sizeof(VectorN) == VecN{} * sizeof(float), "neighbours along N make one vector");
+static_assert(decltype(size<0>(partition_shape_C(Mma{}, TileD{})))::value == 1, "an MMA has one value of D a thread");
+static_assert(decltype(size<2>(partition_shape_C(Mma{}, TileD{})))::value % VecN{} == 0, "those along N are whole vectors");
 using StoreA = AutoVectorizingCopyWithAssumedAlignment<32>;  // registers to sA
 using StoreB = AutoVectorizingCopyWithAssumedAlignment<128>;  // registers to sB
 
@@ -235,20 +239,24 @@ kernel(sgemm_vectorized_tt_params const& params)
   // Epilogue: vectors along N where they are whole and aligned. A row's inputs are read before it is written: they may alias D
   //
 
-  Tensor tCcD = thr_mma.partition_C(cD)(_0{},_,_);                      // (MMA_M,MMA_N) -> (m,n)
-  Tensor tDcD = zipped_divide(tCcD, Shape<_1,Int<4>>{});              // ((_1,VEC),(MMA_M,MMA_N/VEC)) -> (m,n)
-  Tensor tDrC = zipped_divide(tCrC(_0{},_,_), Shape<_1,Int<4>>{});    // ((_1,VEC),(MMA_M,MMA_N/VEC))
-  Tensor tDgC = zipped_divide(thr_mma.partition_C(gC)(_0{},_,_), Shape<_1,Int<4>>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC))
-  Tensor tDgD = zipped_divide(thr_mma.partition_C(gD)(_0{},_,_), Shape<_1,Int<4>>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC))
+  Tensor tCcD = thr_mma.partition_C(cD)(_0{},_,_);                // (MMA_M,MMA_N) -> (m,n)
+  Tensor tDcD = zipped_divide(tCcD, Shape<_1,VecN>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC)) -> (m,n)
+  Tensor tDrC = zipped_divide(tCrC(_0{},_,_), Shape<_1,VecN>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC))
+  Tensor tCgC = thr_mma.partition_C(gC)(_0{},_,_);  // (MMA_M,MMA_N)
+  Tensor tDgC = zipped_divide(tCgC, Shape<_1,VecN>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC))
+  Tensor tCgD = thr_mma.partition_C(gD)(_0{},_,_);  // (MMA_M,MMA_N)
+  Tensor tDgD = zipped_divide(tCgD, Shape<_1,VecN>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC))
 
   Op const op{params.alpha, params.beta};
   CUTE_UNROLL
   for (int m = 0; m < size<1,0>(tDrC); ++m) {
-    Tensor tDrX = make_tensor<ElementC>(make_shape(size<0>(tDrC), size<1,1>(tDrC)));  // (VEC,MMA_N/VEC)
+    auto const shape_C = make_shape(size<0>(tDrC), size<1,1>(tDrC));
+    Tensor tDrX = make_tensor<ElementC>(shape_C);  // (VEC,MMA_N/VEC)
     clear(tDrX);
     auto const at    = [&](int n) { return make_coord(make_coord(_0{}, _), make_coord(m, n)); };  // a vector: (VEC)
     auto const whole = [&](int n) {
-      return params.aligned_d && elem_less(tDcD(make_coord(_0{}, size<0,1>(tDcD) - 1), make_coord(m, n)), shape_MN);
+      return params.aligned_d && elem_less(
+          tDcD(make_coord(_0{}, size<0,1>(tDcD) - 1), make_coord(m, n)), shape_MN);
     };
     auto const inside = [&](int n) {
       return [=](int i) { return elem_less(tDcD(at(n))(i), shape_MN); };
@@ -269,7 +277,7 @@ kernel(sgemm_vectorized_tt_params const& params)
         tDrD(i) = op(tDrC(at(n))(i), tDrX(i, n));
       }
       if (whole(n)) {
-        copy_all(Copy_Atom<UniversalCopy<uint128_t>, float>{}, tDrD, tDgD(at(n)));
+        copy_all(Copy_Atom<UniversalCopy<VectorN>, float>{}, tDrD, tDgD(at(n)));
       } else {
         copy_all_if(inside(n), tDrD, tDgD(at(n)));
       }

@@ -14,8 +14,9 @@ namespace sum_f16_block {
 
 using namespace cute;
 
-// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see -ftz=true
-// or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies -prec-div=false.
+// Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see
+// -ftz=true or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies
+// -prec-div=false.
 extern "C" __device__ int __nvvm_reflect(char const*);
 extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
 CUTE_DEVICE void assert_ieee() {
@@ -36,7 +37,8 @@ using ThrShape = Shape<_256,_1>;  // (threads of a row, rows of the CTA)
 static_assert(sizeof(ElementA) == 2, "type of A");
 static_assert(sizeof(ElementB) == 4, "type of B");
 static_assert(sizeof(ElementY) == 2, "type of Y");
-static_assert(size(ThrShape{}) == 256 && size<0>(ThrShape{}) == 8 * 32, "whole warps add up a row");
+static_assert(size(ThrShape{}) == 256, "every thread adds");
+static_assert(size<0>(ThrShape{}) == 8 * 32, "whole warps add up a row");
 
 // |a, b; alpha| alpha * a * b, computed in float, every operation rounded by itself
 struct Op {
@@ -56,10 +58,12 @@ kernel(sum_f16_block_params const& params)
   //
 
   auto shape_MN = make_shape(params.m, params.n);  // (M,N)
-  Tensor mA = make_tensor(make_gmem_ptr(static_cast<ElementA const*>(params.a)), shape_MN,
-                          make_stride(params.lda, _1{}));  // (M,N)
-  Tensor mB = make_tensor(make_gmem_ptr(static_cast<ElementB const*>(params.b)), shape_MN,
-                          make_stride(params.ldb, _1{}));  // (M,N)
+  auto const ptr_A = static_cast<ElementA const*>(params.a);
+  auto const stride_A = make_stride(params.lda, _1{});
+  Tensor mA = make_tensor(make_gmem_ptr(ptr_A), shape_MN, stride_A);  // (M,N)
+  auto const ptr_B = static_cast<ElementB const*>(params.b);
+  auto const stride_B = make_stride(params.ldb, _1{});
+  Tensor mB = make_tensor(make_gmem_ptr(ptr_B), shape_MN, stride_B);  // (M,N)
   Tensor mY = make_tensor(make_gmem_ptr(static_cast<ElementY*>(params.y)), make_shape(params.m),
                           make_stride(params.incy));  // (M)
 
