@@ -8,12 +8,18 @@ mod tiling;
 use askama::Template;
 
 pub use cute::{layout_type, shape_type, swizzled_type};
-pub(crate) use tiling::element;
+pub use tiling::element;
 pub use tiling::{Alias, Assertion};
 
 use crate::cuda::Own;
 use crate::digest::Digest;
 use crate::plan::Plan;
+
+/// C++ that refuses flags under which arithmetic is not IEEE's: `assert_ieee()`, called in a kernel.
+pub const ASSERT_IEEE: &str = include_str!("../../../templates/ieee.cuh");
+
+/// C++ of `copy_all`: copies that have as many elements on both sides.
+pub const COPY_ALL: &str = include_str!("../../../templates/copy_all.cuh");
 
 /// The version of the generator, as it stands in the first line of every file.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

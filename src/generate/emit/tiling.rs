@@ -33,7 +33,7 @@ pub struct Assertion {
 }
 
 /// The C++ type of an element in CuTe.
-pub(crate) fn element(dtype: DType) -> &'static str {
+pub fn element(dtype: DType) -> &'static str {
     match dtype {
         DType::F16 => "half_t",
         DType::Bf16 => "bfloat16_t",

@@ -267,6 +267,13 @@ pub fn shared_memory(
     );
 }
 
+/// Every proof of a tiling holds: each element once, in bounds or guarded, aligned, with the roles and reductions that it has.
+pub fn proofs(checks: &mut Checks, tiling: &Tiling, help: &str) {
+    for flaw in tiling.flaws() {
+        checks.push(Code::Family, flaw.found, flaw.required, flaw.because, help.to_owned());
+    }
+}
+
 /// Each target has the instructions of a tiling.
 pub fn instructions(checks: &mut Checks, tiling: &Tiling, targets: &Targets, help: &str) {
     let Some(arch) = targets.archs().first() else { return };

@@ -3,6 +3,9 @@
 use core::fmt;
 
 use super::given::Given;
+use super::operand::{ModeStride, Operand};
+use super::problem_shape::ProblemShape;
+use crate::view::Access;
 
 /// The type of one field, the same in C and in Rust on every 64-bit platform that CUDA supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -147,6 +150,45 @@ impl ParamStruct {
         });
         let fields = fields.collect();
         Self { fields, size: at.next_multiple_of(align), align }
+    }
+
+    /// The usual fields: for each operand its address, `x`, and behind it the strides that a launch gives, `x_stride0` for the first
+    /// mode; then the extents of the problem by their names in lower case, of 32 bits; then the run-time scalars, as `float`.
+    ///
+    /// ```
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::plan::{ModeStride, Operand, ParamStruct, ProblemShape};
+    /// use cutemplate::view::Access;
+    ///
+    /// let rows = [ModeStride::Dynamic, ModeStride::Unit];
+    /// let x = Operand::new("X", DType::F32, Access::Write, &rows);
+    /// let params = ParamStruct::of(&[x], &ProblemShape::of_one_shape(2, 1), &["eps".to_owned()]);
+    /// let text: Vec<String> = params.fields().iter().map(|field| field.to_string()).collect();
+    /// assert_eq!(text, ["void* x", "int64_t x_stride0", "int32_t m", "int32_t n", "float eps"]);
+    /// ```
+    pub fn of(operands: &[Operand], problem: &ProblemShape, scalars: &[String]) -> Self {
+        let of_operand = |(tensor, operand): (usize, &Operand)| {
+            let ty = if operand.access == Access::Read { ParamType::ConstPtr } else { ParamType::MutPtr };
+            let (param, strides) = (operand.param.clone(), operand.strides.clone());
+            let address =
+                (param.clone(), ty, format!("{}, {}", operand.name, operand.dtype), Given::Address { tensor });
+            let given = strides.into_iter().enumerate().filter(|(_, stride)| *stride == ModeStride::Dynamic);
+            let stride = move |(mode, _): (usize, _)| {
+                let doc = format!("elements from one coordinate of mode {mode} to the next");
+                (format!("{param}_stride{mode}"), ParamType::I64, doc, Given::Stride { tensor, mode })
+            };
+            core::iter::once(address).chain(given.map(stride))
+        };
+        let extent = |(number, name): (usize, &String)| {
+            let (tensor, mode) = problem.first_with(number)?;
+            Some((name.to_lowercase(), ParamType::I32, format!("the extent {name}"), Given::Extent { tensor, mode }))
+        };
+        let scalar = |(index, name): (usize, &String)| {
+            (name.clone(), ParamType::F32, "a run-time scalar".to_owned(), Given::Scalar(index))
+        };
+        let operands = operands.iter().enumerate().flat_map(of_operand);
+        let extents = problem.extents().iter().enumerate().filter_map(extent);
+        Self::new(operands.chain(extents).chain(scalars.iter().enumerate().map(scalar)))
     }
 
     /// The fields, in order.

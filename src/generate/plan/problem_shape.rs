@@ -23,14 +23,42 @@ const EXAMPLES: [&[i64]; 5] = [&[100_003], &[1023, 511], &[7, 65, 129], &[3, 5, 
 #[serde(deny_unknown_fields)]
 pub struct ProblemShape {
     extents: Vec<String>,
-    /// The extent of each mode of each operand, by number.
-    modes: Vec<Vec<usize>>,
+    /// The extent of each mode of each operand.
+    modes: Vec<Vec<ModeExtent>>,
     /// The extent that counts batches: an array may lack its axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     batches: Option<usize>,
     example: Vec<i64>,
     because: String,
     help: String,
+}
+
+/// The extent of a mode: one of the problem's, by number, or one for each group of so many coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum ModeExtent {
+    Whole(usize),
+    Grouped { extent: usize, group: i64 },
+}
+
+impl ModeExtent {
+    /// The extent that it is, where it is a whole one.
+    fn whole(self) -> Option<usize> {
+        match self {
+            ModeExtent::Whole(extent) => Some(extent),
+            ModeExtent::Grouped { .. } => None,
+        }
+    }
+
+    fn of(self, problem: &[i64]) -> Option<i64> {
+        match self {
+            ModeExtent::Whole(extent) => problem.get(extent).copied(),
+            ModeExtent::Grouped { extent, group } => {
+                let coordinates = *problem.get(extent)?;
+                Some(coordinates.checked_div(group)? + i64::from(coordinates.checked_rem(group)? > 0))
+            }
+        }
+    }
 }
 
 impl core::fmt::Display for ProblemShape {
@@ -50,7 +78,7 @@ impl ProblemShape {
         let example = EXAMPLES.iter().find(|example| example.len() == extents.len());
         let example = example.map_or_else(|| vec![3; extents.len()], |example| example.to_vec());
         Self {
-            modes: modes.into_iter().collect(),
+            modes: modes.into_iter().map(|modes| modes.into_iter().map(ModeExtent::Whole).collect()).collect(),
             batches: None,
             example,
             because: "each mode of a tensor has an extent of the problem".to_owned(),
@@ -77,6 +105,24 @@ impl ProblemShape {
     #[must_use]
     pub fn with_batches(self, extent: usize) -> Self {
         Self { batches: Some(extent), ..self }
+    }
+
+    /// The same; that mode of that operand has one coordinate for each group of so many: a scale of 128 columns.
+    ///
+    /// ```
+    /// use cutemplate::plan::ProblemShape;
+    ///
+    /// // Q (M,N), and S with a scale for 128 of its columns.
+    /// let quantised = ProblemShape::new(["M", "N"], [vec![0, 1], vec![0, 1]]).with_groups(1, 1, 128);
+    /// assert_eq!(quantised.shapes(&[5, 300]), Some(vec![vec![5, 300], vec![5, 3]]));
+    /// ```
+    #[must_use]
+    pub fn with_groups(mut self, operand: usize, mode: usize, group: i64) -> Self {
+        let of = self.modes.get_mut(operand).and_then(|modes| modes.get_mut(mode));
+        if let Some((slot, extent)) = of.and_then(|slot| slot.whole().map(|extent| (slot, extent))) {
+            *slot = ModeExtent::Grouped { extent, group };
+        }
+        self
     }
 
     /// The same with another small problem, which leaves something over in every mode.
@@ -111,11 +157,21 @@ impl ProblemShape {
         (&self.because, &self.help)
     }
 
+    /// The first operand that has an extent of this number as a whole, and its mode.
+    pub(crate) fn first_with(&self, extent: usize) -> Option<(usize, usize)> {
+        let mode = |modes: &Vec<ModeExtent>| modes.iter().position(|mode| mode.whole() == Some(extent));
+        self.modes.iter().enumerate().find_map(|(tensor, modes)| Some((tensor, mode(modes)?)))
+    }
+
     /// How many operands, from the first on, tell all extents.
     pub(crate) fn tellers(&self) -> usize {
         let mut told = vec![false; self.extents.len()];
         for (number, modes) in self.modes.iter().enumerate() {
-            modes.iter().filter_map(|extent| told.get_mut(*extent).map(|told| *told = true)).for_each(drop);
+            for extent in modes.iter().filter_map(|mode| mode.whole()) {
+                if let Some(told) = told.get_mut(extent) {
+                    *told = true;
+                }
+            }
             if told.iter().all(|told| *told) {
                 return number + 1;
             }
@@ -136,12 +192,14 @@ impl ProblemShape {
     }
 
     /// Of each extent the first shape that has it.
-    fn told<'a>(&self, shapes: impl Iterator<Item = (&'a Vec<usize>, &'a &'a [i64])>) -> Option<Vec<i64>> {
+    fn told<'a>(&self, shapes: impl Iterator<Item = (&'a Vec<ModeExtent>, &'a &'a [i64])>) -> Option<Vec<i64>> {
         let mut told = vec![None; self.extents.len()];
         for (modes, shape) in shapes {
             (modes.len() == shape.len()).then_some(())?;
-            for (extent, found) in modes.iter().zip(*shape) {
-                told.get_mut(*extent)?.get_or_insert(*found);
+            for (mode, found) in modes.iter().zip(*shape) {
+                if let Some(extent) = mode.whole() {
+                    told.get_mut(extent)?.get_or_insert(*found);
+                }
             }
         }
         told.into_iter().collect()
@@ -157,10 +215,11 @@ impl ProblemShape {
         for ((operand, modes), array) in read.zip(arrays) {
             let Some(extents) = self.placed(modes, &operand.strides, array)? else { continue };
             for ((mode, stride), extent) in modes.iter().zip(&operand.strides).zip(extents) {
-                let one_for_all = *stride == ModeStride::Broadcast || Some(*mode) == self.batches;
+                let Some(mode) = mode.whole() else { continue };
+                let one_for_all = *stride == ModeStride::Broadcast || Some(mode) == self.batches;
                 let facts = if one_for_all { &mut broadcast } else { &mut told };
                 if !one_for_all || extent != 1 {
-                    facts.get_mut(*mode)?.get_or_insert(extent);
+                    facts.get_mut(mode)?.get_or_insert(extent);
                 }
             }
         }
@@ -169,12 +228,12 @@ impl ProblemShape {
 
     /// The extent of an array along each mode, 1 where it lacks the axis. `Some(None)` where several ways to place the axes
     /// would do.
-    fn placed(&self, modes: &[usize], strides: &[ModeStride], axes: &[i64]) -> Option<Option<Vec<i64>>> {
+    fn placed(&self, modes: &[ModeExtent], strides: &[ModeStride], axes: &[i64]) -> Option<Option<Vec<i64>>> {
         let rank = strides.len();
         let ones = axes.iter().take(axes.len().saturating_sub(rank)).take_while(|axis| **axis == 1).count();
         let axes = &axes[ones..];
         let lacks = rank.checked_sub(axes.len())?;
-        let batches = modes.iter().position(|extent| Some(*extent) == self.batches);
+        let batches = modes.iter().position(|mode| self.batches.is_some() && mode.whole() == self.batches);
         let without = |mode: &usize| strides[*mode] == ModeStride::Broadcast || Some(*mode) == batches;
         let free: Vec<usize> = (0..rank).filter(without).collect();
         let dropped: Vec<usize> = match free.len() {
@@ -192,7 +251,7 @@ impl ProblemShape {
     /// The shape of each operand for the extents of a problem; `None` where there is another number of them.
     pub fn shapes(&self, problem: &[i64]) -> Option<Vec<Vec<i64>>> {
         (problem.len() == self.extents.len()).then_some(())?;
-        let shape = |modes: &Vec<usize>| modes.iter().map(|extent| problem.get(*extent).copied()).collect();
+        let shape = |modes: &Vec<ModeExtent>| modes.iter().map(|mode| mode.of(problem)).collect();
         self.modes.iter().map(shape).collect()
     }
 }

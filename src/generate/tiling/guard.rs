@@ -22,7 +22,8 @@ impl TileCopy {
             (Guard::None, Engine::Threads { .. } | Engine::Fragments(_)) => global.whole,
             (Guard::TensorMap, Engine::Tma { .. }) => true,
             (Guard::ZeroFill, Engine::Threads { op, .. }) => !writes && op.zero_filling().is_some(),
-            (Guard::Predicate, Engine::Threads { .. } | Engine::Fragments(_)) => writes,
+            // What is not loaded into a thread's registers is of no use to it: the text leaves it out.
+            (Guard::Predicate, Engine::Threads { .. } | Engine::Fragments(_)) => writes || self.to == Place::Threads,
             (Guard::Elements, Engine::Threads { .. } | Engine::Fragments(_)) => true,
             _ => false,
         };
