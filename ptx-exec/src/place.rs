@@ -5,7 +5,7 @@ use super::code::{Code, Inst, Op};
 use super::device_memory::UNWRITTEN;
 use super::launch::{Buffer, Data, Launch, Placement};
 use super::launch_run::variable;
-use super::lower::operands::SPECIAL;
+use super::lower::special::SPECIAL;
 use super::machine::{RESERVED, SharedPlace, WINDOW};
 use super::map_image::MAP_BYTES;
 use super::maps::MapPlace;

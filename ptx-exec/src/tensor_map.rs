@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::Ty;
-use crate::map_image::Element;
+use crate::map_element::Element;
 
 /// The most modes that a tensor map has.
 pub const MOST_MODES: usize = 5;

@@ -1,7 +1,8 @@
 //! Comparisons: `setp` gives predicates, `set` gives numbers. PTX ISA, "Comparison and Selection Instructions".
 
 use super::alu::{class, mods};
-use super::operands::{IS_CLUSTER, SPECIAL, is_sink};
+use super::operands::is_sink;
+use super::special::{IS_CLUSTER, SPECIAL};
 use super::{Lower, Result, push};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Class, Combine, Inst, NONE, Op, SetpInfo};

@@ -1,7 +1,8 @@
 //! Moves, conversions, selections, comparisons.
 
 use super::alu::{class, mods};
-use super::operands::{IS_CLUSTER, Meaning, SPECIAL, is_sink};
+use super::operands::{Meaning, is_sink};
+use super::special::{IS_CLUSTER, SPECIAL};
 use super::{Lower, Result};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Base, Class, Inst, Op};

@@ -23,40 +23,11 @@ impl<'a> Lower<'a, '_> {
             Ty::S32 => Some(Ty::S64),
             _ => None,
         };
-        let is32 = ty.bits() == 32 && m.ctl == 0;
-        let is64 = ty.bits() == 64 && m.ctl == 0;
-        let signed = ty.is_signed();
-        match (i.name, word) {
-            ("add", "") if is32 && !packed(ty) => return self.quick(i, Op::Add32, ty, &[ty; 2]),
-            ("add", "") if is64 => return self.quick(i, Op::Add64, ty, &[ty; 2]),
-            ("sub", "") if is32 && !packed(ty) => return self.quick(i, Op::Sub32, ty, &[ty; 2]),
-            ("sub", "") if is64 => return self.quick(i, Op::Sub64, ty, &[ty; 2]),
-            ("mul", "lo") if is32 => return self.quick(i, Op::Mul32, ty, &[ty; 2]),
-            ("mul", "lo") if is64 => return self.quick(i, Op::Mul64, ty, &[ty; 2]),
-            ("mad", "lo") if is32 => return self.quick(i, Op::Mad32, ty, &[ty; 3]),
-            ("mul", "wide") if is32 => {
-                let op = if signed { Op::MulWideS32 } else { Op::MulWideU32 };
-                return self.quick(i, op, Ty::U64, &[ty; 2]);
-            }
-            ("mad", "wide") if is32 => {
-                let op = if signed { Op::MadWideS32 } else { Op::MadWideU32 };
-                return self.quick(i, op, Ty::U64, &[ty, ty, Ty::U64]);
-            }
-            ("shl", "") if is32 => return self.quick(i, Op::Shl32, ty, &[ty, Ty::U32]),
-            ("shl", "") if is64 => return self.quick(i, Op::Shl64, ty, &[ty, Ty::U32]),
-            ("shr", "") if is32 => {
-                return self.quick(i, if signed { Op::ShrS32 } else { Op::ShrU32 }, ty, &[ty, Ty::U32]);
-            }
-            ("shr", "") if is64 => {
-                return self.quick(i, if signed { Op::ShrS64 } else { Op::ShrU64 }, ty, &[ty, Ty::U32]);
-            }
-            ("min", "") if is32 && !packed(ty) => {
-                return self.quick(i, if signed { Op::MinS32 } else { Op::MinU32 }, ty, &[ty; 2]);
-            }
-            ("max", "") if is32 && !packed(ty) => {
-                return self.quick(i, if signed { Op::MaxS32 } else { Op::MaxU32 }, ty, &[ty; 2]);
-            }
-            _ => {}
+        if m.ctl == 0
+            && !packed(ty)
+            && let Some((op, to, from)) = loop_of(i.name, word, ty)
+        {
+            return self.quick(i, op, to, &from);
         }
         let any: (Option<LaneFn>, usize) = match (i.name, word) {
             ("add", "") if packed(ty) => (Some(half2::i16x2::add), 2),
@@ -107,30 +78,14 @@ impl<'a> Lower<'a, '_> {
         let missing = |l: &Self| l.unsupported(i);
         let of = |l: &Self, f: Option<LaneFn>| f.ok_or_else(|| l.unsupported(i));
         match (i.name, words) {
-            ("shl", []) => {
-                let f = of(self, by_integer!(ty, shl))?;
-                self.typed(i, f, 0, ty, &[ty, Ty::U32])
-            }
-            ("shr", []) => {
-                let f = of(self, by_integer!(ty, shr))?;
-                self.typed(i, f, 0, ty, &[ty, Ty::U32])
-            }
-            ("popc", []) => {
-                let f = of(self, by_integer!(ty, popc))?;
-                self.typed(i, f, 0, Ty::U32, &[ty])
-            }
-            ("clz", []) => {
-                let f = of(self, by_integer!(ty, clz))?;
-                self.typed(i, f, 0, Ty::U32, &[ty])
-            }
+            ("shl", []) => self.typed(i, of(self, by_integer!(ty, shl))?, 0, ty, &[ty, Ty::U32]),
+            ("shr", []) => self.typed(i, of(self, by_integer!(ty, shr))?, 0, ty, &[ty, Ty::U32]),
+            ("popc", []) => self.typed(i, of(self, by_integer!(ty, popc))?, 0, Ty::U32, &[ty]),
+            ("clz", []) => self.typed(i, of(self, by_integer!(ty, clz))?, 0, Ty::U32, &[ty]),
             ("bfind", [] | ["shiftamt"]) => {
-                let f = of(self, by_integer!(ty, bfind))?;
-                self.typed(i, f, u32::from(!words.is_empty()) << OWN, Ty::U32, &[ty])
+                self.typed(i, of(self, by_integer!(ty, bfind))?, u32::from(!words.is_empty()) << OWN, Ty::U32, &[ty])
             }
-            ("bfe", []) => {
-                let f = of(self, by_integer!(ty, bfe))?;
-                self.typed(i, f, 0, ty, &[ty, Ty::U32, Ty::U32])
-            }
+            ("bfe", []) => self.typed(i, of(self, by_integer!(ty, bfe))?, 0, ty, &[ty, Ty::U32, Ty::U32]),
             ("bfi", []) => self.bfi(i, ty),
             ("fns", []) => self.typed(i, int::fns, 0, Ty::U32, &[Ty::U32, Ty::U32, Ty::S32]),
             ("bmsk", ["clamp" | "wrap"]) => self.uniform(i, int::bmsk, u32::from(words[0] == "wrap") << OWN, ty, 2),
@@ -257,6 +212,32 @@ impl<'a> Lower<'a, '_> {
         let c = if takes { carry } else { NONE };
         self.emit(Inst { d, e, a: from[0], b: from[1], c, x, ..Inst::new(Op::Carry) })
     }
+}
+
+/// The vector loop of an instruction, with the types of its result and operands.
+fn loop_of(name: &str, word: &str, ty: Ty) -> Option<(Op, Ty, Vec<Ty>)> {
+    let signed = |yes, no| if ty.is_signed() { yes } else { no };
+    let op = match (name, word, ty.bits()) {
+        ("add", "", 32) => Op::Add32,
+        ("add", "", 64) => Op::Add64,
+        ("sub", "", 32) => Op::Sub32,
+        ("sub", "", 64) => Op::Sub64,
+        ("mul", "lo", 32) => Op::Mul32,
+        ("mul", "lo", 64) => Op::Mul64,
+        ("mad", "lo", 32) => Op::Mad32,
+        ("mul", "wide", 32) => signed(Op::MulWideS32, Op::MulWideU32),
+        ("mad", "wide", 32) => signed(Op::MadWideS32, Op::MadWideU32),
+        ("shl", "", 32) => Op::Shl32,
+        ("shl", "", 64) => Op::Shl64,
+        ("shr", "", 32) => signed(Op::ShrS32, Op::ShrU32),
+        ("shr", "", 64) => signed(Op::ShrS64, Op::ShrU64),
+        ("min", "", 32) => signed(Op::MinS32, Op::MinU32),
+        ("max", "", 32) => signed(Op::MaxS32, Op::MaxU32),
+        _ => return None,
+    };
+    let to = if word == "wide" { Ty::U64 } else { ty };
+    let second = if name.starts_with("sh") { Ty::U32 } else { ty };
+    Some((op, to, if name == "mad" { vec![ty, ty, to] } else { vec![ty, second] }))
 }
 
 fn packed(ty: Ty) -> bool {

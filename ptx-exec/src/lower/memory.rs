@@ -20,16 +20,6 @@ struct Modifiers {
     rest: Vec<String>,
 }
 
-pub(super) fn scope(word: &str) -> Option<Scope> {
-    Some(match word {
-        "cta" => Scope::Cta,
-        "cluster" => Scope::Cluster,
-        "gpu" => Scope::Gpu,
-        "sys" => Scope::Sys,
-        _ => return None,
-    })
-}
-
 fn order(word: &str) -> Option<Order> {
     Some(match word {
         "weak" | "nc" => Order::Weak,
@@ -62,7 +52,7 @@ fn access(i: &Instruction<'_>) -> Modifiers {
     for word in &i.modifiers {
         if let Some(space) = Space::parse(word) {
             a.space = space;
-        } else if let Some(s) = scope(word) {
+        } else if let Some(s) = Scope::parse(word) {
             (a.scope, scoped) = (s, true);
         } else if let Some(o) = order(word) {
             a.order = o;
@@ -218,7 +208,7 @@ impl<'a> Lower<'a, '_> {
         let mut a = access(i);
         if a.order == Order::Weak {
             a.order = Order::Relaxed;
-            if !i.modifiers.iter().any(|m| scope(m).is_some()) {
+            if !i.modifiers.iter().any(|m| Scope::parse(m).is_some()) {
                 a.scope = Scope::Gpu;
             }
         }
@@ -330,7 +320,7 @@ impl<'a> Lower<'a, '_> {
         }
         let mut found = (Order::AcqRel, Scope::Sys);
         for word in &i.modifiers {
-            found = match (*word, order(word), scope(word)) {
+            found = match (*word, order(word), Scope::parse(word)) {
                 ("gl", ..) => (Order::Sc, Scope::Gpu),
                 (_, Some(o), _) => (o, found.1),
                 (_, _, Some(s)) => (found.0, s),

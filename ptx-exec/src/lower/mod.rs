@@ -11,8 +11,9 @@ mod indirect;
 mod integer;
 mod memory;
 mod mma;
-pub(super) mod operands;
+mod operands;
 pub(super) mod regs;
+pub(super) mod special;
 mod sync;
 mod tensormap;
 pub(super) mod variables;
@@ -125,7 +126,7 @@ pub(super) fn operands_of(code: &Draft, inst: &Inst, classes: [Class; 5], mut f:
             *operand = NONE;
         }
     }
-    let mut list = code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize].to_vec();
+    let mut list = code.listed(&inst).to_vec();
     inst.list = 0;
     regs::operands(&mut inst, &mut list, |r, writes| f(*r, writes));
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::code::{Class, Draft, Inst, NONE, Op};
-use crate::proof::Kind;
+use crate::proof::RowKind;
 
 /// Bits of the largest liveness table. Beyond it, registers of several blocks count as live everywhere.
 const MOST: usize = 1 << 31;
@@ -205,11 +205,11 @@ fn alive(code: &Draft, starts: &[usize], block_of: &[u32], words: usize, gen_set
 }
 
 /// Gives each register its row, or each predicate its number, and rewrites the instructions. Says what each row holds.
-pub(in super::super) fn assign(code: &mut Draft, classes: &[Class], constants: &HashMap<u32, usize>) -> Vec<Kind> {
+pub(in super::super) fn assign(code: &mut Draft, classes: &[Class], constants: &HashMap<u32, usize>) -> Vec<RowKind> {
     let mut spans = spans(code, classes.len());
     // `wgmma` accesses its registers while other instructions run, so these registers share no row.
     for inst in code.insts.iter().filter(|i| i.op == Op::Wgmma) {
-        for r in &code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize] {
+        for r in code.listed(inst) {
             (spans.first[*r as usize], spans.last[*r as usize]) = (0, code.insts.len() as u32);
         }
     }
@@ -218,7 +218,7 @@ pub(in super::super) fn assign(code: &mut Draft, classes: &[Class], constants: &
         .collect();
     order.sort_by_key(|r| (spans.first[*r as usize], *r));
     let mut place = vec![NONE; classes.len()];
-    let mut kinds: Vec<Kind> = Vec::new();
+    let mut kinds: Vec<RowKind> = Vec::new();
     let mut preds = 0_u32;
     let mut free: [Vec<u32>; 3] = Default::default();
     let mut active: std::collections::BinaryHeap<core::cmp::Reverse<(u32, u32)>> = Default::default();
@@ -287,8 +287,8 @@ pub(in super::super) fn assign(code: &mut Draft, classes: &[Class], constants: &
 }
 
 /// One more row, or two for a value of 64 bits; the number of the first.
-fn new_rows(kinds: &mut Vec<Kind>, wide: bool) -> u32 {
+fn new_rows(kinds: &mut Vec<RowKind>, wide: bool) -> u32 {
     let row = kinds.len() as u32;
-    kinds.extend_from_slice(if wide { &[Kind::First, Kind::Second] } else { &[Kind::Single] });
+    kinds.extend_from_slice(if wide { &[RowKind::First, RowKind::Second] } else { &[RowKind::Single] });
     row
 }

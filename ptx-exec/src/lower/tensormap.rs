@@ -1,6 +1,5 @@
 //! Tensor maps in memory: `tensormap.replace`, its publication, fences of the tensormap proxy, `prefetch.tensormap`.
 
-use super::memory::scope;
 use super::{Lower, Result, push};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Class, Inst, Op, Scope};
@@ -43,7 +42,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn map_scope(&self, i: &Instruction<'a>, word: &str) -> Result<Scope> {
-        scope(word).ok_or_else(|| self.unsupported(i))
+        Scope::parse(word).ok_or_else(|| self.unsupported(i))
     }
 
     /// The size of a map, which has to stand there.

@@ -10,7 +10,7 @@ use crate::types::Ty;
 pub(in super::super) fn touches(code: &mut Draft) {
     let mut works_on = vec![false; code.rows as usize];
     for inst in code.insts.iter().filter(|i| i.op == Op::Wgmma) {
-        for r in &code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize] {
+        for r in code.listed(inst) {
             works_on[*r as usize] = true;
         }
     }

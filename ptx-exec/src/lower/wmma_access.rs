@@ -6,7 +6,7 @@ use super::wmma::Fragment;
 use super::{Lower, Result, push};
 use crate::ast::Operand;
 use crate::code::{Class, Inst, MemInfo, Op};
-use crate::lower::operands::SPECIAL;
+use crate::lower::special::SPECIAL;
 use crate::types::{Space, Ty};
 
 /// The addresses of a fragment.

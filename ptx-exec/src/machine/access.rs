@@ -1,7 +1,7 @@
 //! Address checks, lane by lane, in every mode. Accesses of whole warps are in `bulk`.
 
 use super::vector::{Rows, store as store_row};
-use super::warp::{Block, Near, Warp};
+use super::warp::{Allocated, Block, Warp};
 use super::{Grid, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, report};
 use crate::FindingKind;
 use crate::code::{Inst, LocalVariable, MemInfo};
@@ -111,7 +111,7 @@ fn elsewhere(
     if write && !a.writable {
         return Err(FindingKind::WriteToInput);
     }
-    w.near = Near { start: a.start, end: a.end, index };
+    w.near = Allocated { start: a.start, end: a.end, index };
     Ok(Place::Global(address))
 }
 

@@ -1,7 +1,7 @@
 //! Patterns in the addresses of a warp's lanes.
 
-use super::bulk::Pattern;
 use super::pages::Form;
+use super::places::Pattern;
 
 /// The form of consecutive lanes. In global memory lanes may also have a stride (half of each vector), or come in consecutive groups
 /// (rows of a tile).
@@ -80,7 +80,7 @@ pub(super) fn by_address(at: &[u64; 32], bytes: u32, mask: u32, groups: &mut [u3
 #[cfg(test)]
 mod tests {
     use super::super::Random;
-    use super::super::bulk::Pattern;
+    use super::super::places::Pattern;
     use super::{by_address, form};
 
     #[test]

@@ -37,7 +37,7 @@ pub(super) unsafe fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, 
     let mem = &info.mem;
     // SAFETY: the caller says so.
     let at = unsafe { addresses(r, inst.a, mem.address64, mem.offset, mask) };
-    let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
+    let list = g.code.listed(inst);
     let (defs, uses) = list.split_at(usize::from(inst.defs));
     let total = u64::from(mem.bytes * mem.elements);
     let lanes = mem.elements as usize;

@@ -1,7 +1,7 @@
 //! The rule that two unordered accesses break.
 
 use super::Grid;
-use super::proxy::Room;
+use super::proxy::ProxySpace;
 use super::warp::{Block, Warp};
 use super::word::{ACTOR, Access, Flaw};
 use crate::Rule;
@@ -18,7 +18,7 @@ pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Acc
     if first.in_flight {
         return b.flying.lacks.get(&(first.warp, first.pc)).copied().unwrap_or(Rule::CopyWait);
     }
-    if first.actor != 0 && first.room == Room::Map {
+    if first.actor != 0 && first.room == ProxySpace::Map {
         return Rule::MapInUse;
     }
     if first.actor != 0 {

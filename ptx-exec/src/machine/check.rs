@@ -221,7 +221,7 @@ fn sources(w: &Warp, inst: &Inst, operands: [(Class, u32, &[u64; 32]); 3], guard
 
 /// An element of D depends on its row of A, its column of B and its element of C.
 fn mma(g: &Grid<'_>, w: &mut Warp, inst: &Inst, mask: u32) {
-    let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
+    let list = g.code.listed(inst);
     if !w.shadow.any_of(list) {
         return;
     }

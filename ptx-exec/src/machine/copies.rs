@@ -4,7 +4,7 @@ use super::access::{Place, addresses, locate, read, write};
 use super::order::WarpClock;
 use super::vector::Rows;
 use super::warp::{Block, Copy, Warp};
-use super::{Grid, defined, plain, race, race_async, report, tracked};
+use super::{Grid, defined, places, race, race_async, report, tracked};
 use crate::code::{Inst, NONE};
 use crate::types::Space;
 use crate::{FindingKind, Rule};
@@ -44,7 +44,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
     let aligned = from.iter().fold(0, |all, at| all | at) & (u64::from(info.bytes) - 1) == 0;
     let simple = whole | none == mask && aligned && !g.checks.bounds;
     // SAFETY: the caller says so.
-    match if simple { unsafe { plain::copied(g, b, w, r, inst, &info, [mask, whole]) } } else { None } {
+    match if simple { unsafe { places::copied(g, b, w, r, inst, &info, [mask, whole]) } } else { None } {
         Some((to, from, is_fixed)) => {
             (copy.mask, copy.to, copy.from, copy.is_fixed) = (mask, to, from, is_fixed);
             copy.read = core::array::from_fn(|l| if whole >> l & 1 != 0 { info.bytes as u8 } else { 0 });

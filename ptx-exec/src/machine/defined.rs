@@ -2,8 +2,8 @@
 
 use super::Grid;
 use super::access::{Place, locate};
-use super::bulk::Room;
 use super::origin::{self, Decides};
+use super::places::Room;
 use super::warp::{Block, Warp};
 use crate::code::{AtomOp, Class, Inst, MemInfo, NONE};
 use crate::memory::Memory;
@@ -113,7 +113,7 @@ pub(super) fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc:
     let info = &g.code.atoms[inst.x as usize];
     let mem = &info.mem;
     let class = if mem.wide { Class::W64 } else { Class::W32 };
-    let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
+    let list = g.code.listed(inst);
     let (defs, uses) = list.split_at(usize::from(inst.defs));
     let used = uses.iter().find(|r| w.shadow.is_dirty(class, **r) && w.shadow.get(class, **r)[lane as usize] != 0);
     let mut bad = used.map(|r| w.shadow.from(class, *r)[lane as usize]);
@@ -154,7 +154,7 @@ pub(super) fn copied(b: &mut Block, at: u64, bytes: u32, undefined: u32, from: u
 /// Whether all bytes of all lanes in one room are initialised.
 ///
 /// # Safety
-/// The lanes were found by `bulk::together`.
+/// The lanes were found by `places::find`.
 #[inline(always)]
 unsafe fn all_written(memory: &Memory, room: Room, at: &[u64; 32], total: u64) -> bool {
     match room {
@@ -192,7 +192,7 @@ unsafe fn all_written(memory: &Memory, room: Room, at: &[u64; 32], total: u64) -
 /// [`loaded`], for lanes that lie in one room.
 ///
 /// # Safety
-/// The lanes were found by `bulk::together`.
+/// The lanes were found by `places::find`.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "the state of the loop")]
 pub(super) unsafe fn loaded_together(
@@ -210,7 +210,7 @@ pub(super) unsafe fn loaded_together(
     // SAFETY: the caller says so.
     if !guard && unsafe { all_written(g.memory, room, at, u64::from(mem.bytes * mem.elements)) } {
         let class = if mem.wide { Class::W64 } else { Class::W32 };
-        for d in &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize] {
+        for d in g.code.listed(inst) {
             w.shadow.clean(class, *d, mask, w.live);
         }
         return;
@@ -221,7 +221,7 @@ pub(super) unsafe fn loaded_together(
 /// [`stored`], for lanes that lie in one room.
 ///
 /// # Safety
-/// The lanes were found by `bulk::together`.
+/// The lanes were found by `places::find`.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "the state of the loop")]
 pub(super) unsafe fn stored_together(
@@ -235,7 +235,7 @@ pub(super) unsafe fn stored_together(
     mask: u32,
     at: &[u64; 32],
 ) {
-    let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
+    let list = g.code.listed(inst);
     let total = u64::from(mem.bytes * mem.elements);
     if w.shadow.any_of(list) {
         return stored(g, b, w, inst, pc, mask, &room.generic(g, at));

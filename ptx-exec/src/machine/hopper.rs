@@ -104,7 +104,7 @@ pub(super) fn undefined(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, 
     let [d, _, a, b_class, c] = classes(g.code, inst);
     let mut operands = vec![(a, inst.a), (b_class, inst.b), (c, inst.c)];
     if inst.op == Op::Bulk {
-        let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
+        let list = g.code.listed(inst);
         operands.extend(list.iter().map(|r| (Class::W32, *r)));
     }
     for (class, at) in operands {

@@ -34,44 +34,44 @@ impl Epochs for [u32; 32] {
 
 /// An epoch of each lane of a warp. Most often it is one.
 #[derive(Clone, Debug)]
-pub(super) enum Lanes {
+pub(super) enum LaneEpochs {
     All(u32),
     Each(Arc<[u32; 32]>),
 }
 
-impl Lanes {
-    pub(super) fn new(of: [u32; 32]) -> Lanes {
-        if of.iter().all(|epoch| *epoch == of[0]) { Lanes::All(of[0]) } else { Lanes::Each(Arc::new(of)) }
+impl LaneEpochs {
+    pub(super) fn new(of: [u32; 32]) -> LaneEpochs {
+        if of.iter().all(|epoch| *epoch == of[0]) { LaneEpochs::All(of[0]) } else { LaneEpochs::Each(Arc::new(of)) }
     }
 
     pub(super) fn each(&self) -> [u32; 32] {
         match self {
-            Lanes::All(epoch) => [*epoch; 32],
-            Lanes::Each(of) => **of,
+            LaneEpochs::All(epoch) => [*epoch; 32],
+            LaneEpochs::Each(of) => **of,
         }
     }
 }
 
-impl Epochs for Lanes {
-    fn covers(&self, other: &Lanes) -> bool {
+impl Epochs for LaneEpochs {
+    fn covers(&self, other: &LaneEpochs) -> bool {
         match (self, other) {
-            (Lanes::All(mine), Lanes::All(other)) => mine >= other,
+            (LaneEpochs::All(mine), LaneEpochs::All(other)) => mine >= other,
             (mine, other) => mine.each().covers(&other.each()),
         }
     }
 
-    fn join(&mut self, other: &Lanes) {
+    fn join(&mut self, other: &LaneEpochs) {
         if !self.covers(other) {
             let mut all = self.each();
             all.join(&other.each());
-            *self = Lanes::new(all);
+            *self = LaneEpochs::new(all);
         }
     }
 }
 
-type Map<K, V> = Option<Arc<FxHashMap<K, V>>>;
+type Table<K, V> = Option<Arc<FxHashMap<K, V>>>;
 
-fn is_one<K, V>(map: &Map<K, V>, other: &Map<K, V>) -> bool {
+fn is_one<K, V>(map: &Table<K, V>, other: &Table<K, V>) -> bool {
     match (map, other) {
         (Some(map), Some(other)) => Arc::ptr_eq(map, other),
         (map, other) => map.is_none() && other.is_none(),
@@ -81,9 +81,9 @@ fn is_one<K, V>(map: &Map<K, V>, other: &Map<K, V>) -> bool {
 /// A map of epochs, which only ever grow.
 #[derive(Clone, Debug)]
 pub(super) struct Known<K, V> {
-    map: Map<K, V>,
+    map: Table<K, V>,
     /// The last map that it joined, which it includes: lanes of a warp join one map in turn.
-    joined: Map<K, V>,
+    joined: Table<K, V>,
 }
 
 impl<K, V> Default for Known<K, V> {

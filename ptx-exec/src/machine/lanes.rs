@@ -5,7 +5,7 @@ use super::vector::{Rows, store};
 use super::warp::{Block, Warp};
 use super::{Grid, MULTIPROCESSORS, RESERVED, rows};
 use crate::code::{Class, Inst, LaneInfo, NONE, SetpInfo, ShflMode, VoteMode};
-use crate::lower::operands::{SPECIAL, is_wide_special};
+use crate::lower::special::{SPECIAL, is_wide_special};
 use crate::num::video;
 
 /// An operand's lanes, zero-extended.

@@ -7,7 +7,7 @@ use super::causes::Broken;
 use super::flight::finding;
 use super::map_proxy;
 use super::origin::{self, Decides};
-use super::proxy::Room;
+use super::proxy::ProxySpace;
 use super::tma::Flight;
 use super::vector::Rows;
 use super::warp::{Block, Warp};
@@ -291,7 +291,7 @@ pub(super) fn note(g: &Grid<'_>, b: &mut Block, w: &Warp, f: &Flight, (actor, ep
             actor,
             epoch,
             is_generic: true,
-            room: Room::Map,
+            room: ProxySpace::Map,
             ..Access::new(w, f.pc, false)
         };
         race::note(g, b, w, Place::Global(f.far), MAP_BYTES as u32, access, true);

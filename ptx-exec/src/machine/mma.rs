@@ -75,7 +75,7 @@ unsafe fn fragment(r: Rows, rows: &[u32], wide: bool) -> Vec<[u64; 32]> {
 pub(super) unsafe fn mma<const V3: bool>(g: &Grid<'_>, r: Rows, inst: &Inst, mask: u32) {
     let info = &g.code.mmas[inst.x as usize];
     let counts = registers(info).map(|n| n as usize);
-    let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
+    let list = g.code.listed(inst);
     let (d, rest) = list.split_at(counts[0]);
     let (a, rest) = rest.split_at(counts[1]);
     let (b, c) = rest.split_at(counts[2]);

@@ -115,7 +115,7 @@ pub(super) struct WarpClock {
     pub(super) cluster: u32,
     pub(super) own: u32,
     pub(super) seen: Clock,
-    /// Lanes of the warp when it began, and the epoch up to which all their accesses happened before what any of them does now.
+    /// LaneEpochs of the warp when it began, and the epoch up to which all their accesses happened before what any of them does now.
     pub(super) members: u32,
     pub(super) common: u32,
     /// `after[l][m]`: accesses of lane m up to this epoch happened before what lane l does now.
@@ -233,7 +233,7 @@ impl WarpClock {
         }
     }
 
-    /// Lanes meet: all their earlier accesses happened before their later ones.
+    /// LaneEpochs meet: all their earlier accesses happened before their later ones.
     pub(super) fn meet(&mut self, mask: u32, pc: u32) {
         if let Some(lessons) = &mut self.lessons {
             lessons.learn(self.id, self.own, pc);
@@ -323,12 +323,12 @@ impl WarpClock {
     }
 }
 
-/// Lanes touch barriers in shared memory.
+/// LaneEpochs touch barriers in shared memory.
 pub(super) fn touched(w: &mut Warp) {
     w.clock.touched = true;
 }
 
-/// Lanes execute a warp-wide instruction, such as a shuffle. It does not order memory, but their earlier `mbarrier` operations are over.
+/// LaneEpochs execute a warp-wide instruction, such as a shuffle. It does not order memory, but their earlier `mbarrier` operations are over.
 pub(super) fn gather(w: &mut Warp, mask: u32) {
     let clock = &mut w.clock;
     if !clock.on || !clock.touched {
@@ -343,14 +343,14 @@ pub(super) fn gather(w: &mut Warp, mask: u32) {
     clock.own += 1;
 }
 
-/// Lanes of a warp meet.
+/// LaneEpochs of a warp meet.
 pub(super) fn warp_sync(w: &mut Warp, mask: u32, pc: u32) {
     if w.clock.on {
         w.clock.meet(mask, pc);
     }
 }
 
-/// Lanes arrive at a barrier of the block.
+/// LaneEpochs arrive at a barrier of the block.
 pub(super) fn arrive(b: &mut Block, w: &mut Warp, number: u32, mask: u32) {
     if !w.clock.on {
         return;
@@ -368,7 +368,7 @@ pub(super) fn opened(b: &mut Block, number: u32) -> Option<Met> {
     b.races.as_deref_mut()?.barriers.remove(&number)
 }
 
-/// Lanes leave a barrier that has opened.
+/// LaneEpochs leave a barrier that has opened.
 pub(super) fn leave(w: &mut Warp, lanes: u32, Met { clock, flags }: &Met, pc: u32) {
     if w.clock.on {
         w.clock.fences.meet(flags);

@@ -10,13 +10,13 @@ use smallvec::SmallVec;
 
 use super::cell::{Cell, New, Word};
 use super::paths::Paths;
-use super::tails::{NO_TAIL, Tails, Wide};
+use super::tails::{NO_TAIL, Tails, WideAccess};
 use super::word::{Access, Flaw};
 
 /// Words of a page.
 const PAGE: u64 = 64;
 
-struct Row {
+struct WordRow {
     /// Its first word, in the page.
     first: u8,
     form: Form,
@@ -46,7 +46,7 @@ struct Page {
     /// Which word of a row a word is, from 1 on; 0 where it is of none.
     of_row: PerWord<u8>,
     /// The rows that begin here.
-    rows: SmallVec<[Row; 2]>,
+    rows: SmallVec<[WordRow; 2]>,
     words: Option<Box<PerWord<Word>>>,
 }
 
@@ -205,7 +205,7 @@ impl Pages {
     /// Notes an access by an asynchronous operation of so many whole words, up to one that conflicts: that word, and with what.
     pub(super) fn note_wide(
         &mut self,
-        new: &mut Wide<'_>,
+        new: &mut WideAccess<'_>,
         paths: &mut Paths,
         words: Range<u64>,
     ) -> Option<(u64, (Access, Flaw))> {
@@ -259,7 +259,7 @@ impl Pages {
         } else if place != 1 {
             return None;
         }
-        let is_it = |row: &&mut Row| u64::from(row.first) == at && row.form == form;
+        let is_it = |row: &&mut WordRow| u64::from(row.first) == at && row.form == form;
         let row = page(&mut self.all, first).rows.iter_mut().find(is_it)?;
         Some((&mut row.word, &mut self.lists))
     }
@@ -286,7 +286,7 @@ impl Pages {
                 word = end;
             }
         }
-        let row = Row { first: (first % PAGE) as u8, form, word: Word::default() };
+        let row = WordRow { first: (first % PAGE) as u8, form, word: Word::default() };
         page(&mut self.all, first).rows.push(row);
     }
 
@@ -295,7 +295,7 @@ impl Pages {
     fn part(&mut self, first: u64) {
         let rows = &mut page(&mut self.all, first).rows;
         let Some(i) = rows.iter().position(|row| u64::from(row.first) == first % PAGE) else { return };
-        let Row { form, word: mut row, .. } = rows.swap_remove(i);
+        let WordRow { form, word: mut row, .. } = rows.swap_remove(i);
         let unit = u32::from(form.unit);
         let list = (row.list().is_some() || unit < 4).then(|| self.lists.edit(&mut row, core::mem::take));
         for (number, word) in (0..).zip(form.parts(first).flatten()) {

@@ -12,7 +12,7 @@ const KEPT: usize = 128;
 
 /// Three instructions: an access, a later one that conflicts with it or waits for it, and one that orders them. If two instructions order
 /// them only together, each has its own path.
-pub(in super::super) type Path = (u32, u32, u32);
+pub(in super::super) type PathLink = (u32, u32, u32);
 
 /// What a warp knows of others, and the instructions where it learnt it.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Lessons {
 /// The paths of a launch.
 #[derive(Debug, Default)]
 pub(in super::super) struct Paths {
-    all: BTreeSet<Path>,
+    all: BTreeSet<PathLink>,
     /// The last notes; the words of a row repeat them.
     recent: [Option<Noted>; RECENT],
 }

@@ -1,6 +1,6 @@
 //! Writes that are visible to the asynchronous proxy: writes followed by a proxy fence, and published initialisations of `mbarrier`s.
 
-use super::known::{Known, Lanes};
+use super::known::{Known, LaneEpochs};
 use super::map_proxy::MapProxy;
 use super::order::WarpClock;
 use super::warp::Warp;
@@ -8,7 +8,7 @@ use crate::code::{PROXY_CLUSTER, PROXY_CTA, PROXY_GLOBAL};
 
 /// A memory, as proxy fences distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in super::super) enum Room {
+pub(in super::super) enum ProxySpace {
     Global,
     /// A tensor map, which copies read by the tensormap proxy.
     Map,
@@ -20,7 +20,7 @@ pub(in super::super) enum Room {
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Proxy {
     /// By warp and memory: up to which epoch, of each lane.
-    fenced: Known<(u32, Room), Lanes>,
+    fenced: Known<(u32, ProxySpace), LaneEpochs>,
     /// By warp: up to which epoch its initialisations of barriers are known.
     inits: Known<u32, u32>,
     pub(super) maps: MapProxy,
@@ -46,11 +46,11 @@ impl Proxy {
 
 impl WarpClock {
     /// Whether a proxy fence comes between accesses of a warp's lanes and now.
-    pub(super) fn is_fenced(&self, warp: u32, lanes: u32, epoch: u32, room: Room) -> bool {
+    pub(super) fn is_fenced(&self, warp: u32, lanes: u32, epoch: u32, room: ProxySpace) -> bool {
         let known = self.seen.proxy.fenced.get(&(warp, room));
         known.is_some_and(|of| match of {
-            Lanes::All(known) => *known >= epoch,
-            Lanes::Each(of) => of.iter().enumerate().all(|(l, known)| lanes >> l & 1 == 0 || *known >= epoch),
+            LaneEpochs::All(known) => *known >= epoch,
+            LaneEpochs::Each(of) => of.iter().enumerate().all(|(l, known)| lanes >> l & 1 == 0 || *known >= epoch),
         })
     }
 
@@ -62,26 +62,26 @@ impl WarpClock {
     }
 }
 
-/// Lanes execute `fence.proxy.async`: the asynchronous proxy sees the accesses that each lane knows, in the fence's state spaces.
+/// LaneEpochs execute `fence.proxy.async`: the asynchronous proxy sees the accesses that each lane knows, in the fence's state spaces.
 pub(super) fn fence(w: &mut Warp, mask: u32, spaces: u32) {
     if !w.clock.on {
         return;
     }
     let own = w.clock.rank();
     if spaces & PROXY_GLOBAL != 0 {
-        fence_of(&mut w.clock, mask, Room::Global);
+        fence_of(&mut w.clock, mask, ProxySpace::Global);
     }
     let is_there = |rank: &u32| spaces & PROXY_CLUSTER != 0 || spaces & PROXY_CTA != 0 && *rank == own;
     for rank in (0..w.clock.cluster).filter(is_there) {
-        fence_of(&mut w.clock, mask, Room::Shared(rank as u8));
+        fence_of(&mut w.clock, mask, ProxySpace::Shared(rank as u8));
     }
     w.clock.own += 1;
 }
 
 /// The same of one memory.
-pub(super) fn fence_of(clock: &mut WarpClock, mask: u32, room: Room) {
+pub(super) fn fence_of(clock: &mut WarpClock, mask: u32, room: ProxySpace) {
     for (warp, epochs) in behind(clock, mask) {
-        clock.seen.proxy.fenced.learn((warp, room), Lanes::new(epochs));
+        clock.seen.proxy.fenced.learn((warp, room), LaneEpochs::new(epochs));
     }
 }
 

@@ -4,10 +4,10 @@
 
 use super::access::{Place, locate, read};
 use super::addresses::{by_address, form};
-use super::bulk::Pattern;
 use super::causes::Broken;
 use super::cell::New;
 use super::pages::Form;
+use super::places::Pattern;
 use super::release::{Strong, synchronise};
 use super::touch::Conflict;
 pub(in super::super) use super::touch::Races;

@@ -2,7 +2,7 @@
 
 use super::access::Place;
 use super::cell::New;
-use super::proxy::Room;
+use super::proxy::ProxySpace;
 use super::race::{self, note, note_lanes};
 use super::warp::{Block, Warp};
 use super::word::Access;
@@ -28,16 +28,16 @@ pub(super) fn near(
     rank: u64,
     pieces: impl Iterator<Item = (u64, u32)>,
 ) {
-    race::note_wide(g, b, w, false, pieces, of.access(w, Room::Shared(rank as u8)));
+    race::note_wide(g, b, w, false, pieces, of.access(w, ProxySpace::Shared(rank as u8)));
 }
 
 /// Notes future accesses of an operation to pieces of global memory.
 pub(super) fn far(g: &Grid<'_>, b: &mut Block, w: &Warp, of: Operation, pieces: impl Iterator<Item = (u64, u32)>) {
-    race::note_wide(g, b, w, true, pieces, of.access(w, Room::Global));
+    race::note_wide(g, b, w, true, pieces, of.access(w, ProxySpace::Global));
 }
 
 impl Operation {
-    fn access(self, w: &Warp, room: Room) -> Access {
+    fn access(self, w: &Warp, room: ProxySpace) -> Access {
         let Operation { pc, lanes, write, row: (actor, epoch) } = self;
         Access { lanes, actor, epoch, room, ..Access::new(w, pc, write) }
     }

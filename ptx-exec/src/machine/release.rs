@@ -116,7 +116,7 @@ pub(super) struct Left {
 
 /// The same within the cluster, and within each of its blocks.
 #[derive(Debug, Default)]
-pub(super) struct Near {
+pub(super) struct LeftNearby {
     chain: u64,
     cluster: Far,
     blocks: FxHashMap<u32, Far>,
@@ -127,7 +127,7 @@ pub(super) struct Near {
 pub(super) struct Released {
     of: FxHashMap<u64, Left>,
     /// By memory (`true` for global) and address.
-    near: FxHashMap<(bool, u64), Near>,
+    near: FxHashMap<(bool, u64), LeftNearby>,
     /// All addresses of the first lie between.
     bounds: Option<(u64, u64)>,
 }
@@ -272,7 +272,7 @@ fn release(g: &Grid<'_>, b: &mut Block, w: &mut Warp, place: Place, a: Strong) {
     if let (Some(chain), Some(races)) = (chain, b.races.as_deref_mut()) {
         let near = races.released.near.entry(key(place)).or_default();
         if near.chain != chain {
-            *near = Near { chain, ..Near::default() };
+            *near = LeftNearby { chain, ..LeftNearby::default() };
         }
         if g.ranks() > 1 {
             near.cluster.join(&levels[CLUSTER]);

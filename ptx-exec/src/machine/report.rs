@@ -5,7 +5,7 @@ use super::causes::Broken;
 use super::warp::{Block, Warp};
 use super::{Grid, LOCAL_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::code::{Code, Inst, LocalVariable, Op};
-use crate::lower::operands::SPECIAL;
+use crate::lower::special::SPECIAL;
 use crate::types::Space;
 use crate::{Finding, Rule, Site, SourceLine, Target, Who};
 

@@ -1,6 +1,6 @@
 //! Vector loops for the most frequent lane functions. `num` defines their results.
 
-use super::tensor::{half, to_half};
+use super::tensor_formats::{half, to_half};
 #[cfg(target_arch = "x86_64")]
 use super::tensor_v3;
 use super::vector::{PART, Rows, map1, map2, map3, parts};

@@ -15,7 +15,7 @@ use crate::types::Space;
 /// The operands are those of the warp.
 pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, inst: &Inst, pc: u32, mask: u32) {
     let info = g.code.asyncs.stores[inst.x as usize];
-    let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
+    let list = g.code.listed(inst);
     let class = if info.bytes == 8 { Class::W64 } else { Class::W32 };
     // SAFETY: the caller says so.
     let [near, told] = unsafe {

@@ -1,7 +1,7 @@
 //! Sums of products as tensor cores make them, bit by bit. A step aligns the products and the accumulator to the largest exponent,
 //! truncates them some bits below it, and adds them exactly.
 
-use super::tensor::to_half;
+use super::tensor_formats::to_half;
 use crate::num::RZ;
 use crate::num::format::{F16, F32, Format, TF32};
 

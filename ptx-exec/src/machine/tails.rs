@@ -109,23 +109,23 @@ impl Tails {
 }
 
 /// The effect of an access on words of one kind: their new tail, and whether their write stays.
-type Step = (u32, bool);
+type Effect = (u32, bool);
 
 /// Kinds of words that are remembered.
 const KINDS: usize = 8;
 
 /// An access by an asynchronous operation, with its effect on each kind of word that it has met.
-pub(super) struct Wide<'w> {
+pub(super) struct WideAccess<'w> {
     clock: &'w WarpClock,
     access: Access,
     /// The effect by word, for any lanes; `None` if the word is checked by itself.
-    met: [(Word, Option<Step>); KINDS],
+    met: [(Word, Option<Effect>); KINDS],
     last: usize,
     next: usize,
 }
 
-impl<'w> Wide<'w> {
-    pub(super) fn new(clock: &'w WarpClock, access: &Access) -> Wide<'w> {
+impl<'w> WideAccess<'w> {
+    pub(super) fn new(clock: &'w WarpClock, access: &Access) -> WideAccess<'w> {
         debug_assert!(
             access.actor != 0 && clock.lessons.is_none(),
             "an access of a thread, or one whose paths are asked for"
@@ -133,12 +133,12 @@ impl<'w> Wide<'w> {
         // No word is that of a list without accesses.
         let nothing = (Word::of_list(u32::MAX), None);
         let access = Access { bytes: 0xf, ..*access };
-        Wide { clock, access, met: [nothing; KINDS], last: 0, next: 0 }
+        WideAccess { clock, access, met: [nothing; KINDS], last: 0, next: 0 }
     }
 
     /// Its effect on a word, if all words of that kind have the same effect.
     #[inline(always)]
-    pub(super) fn step(&mut self, word: &Word, tails: &mut Tails) -> Option<Step> {
+    pub(super) fn step(&mut self, word: &Word, tails: &mut Tails) -> Option<Effect> {
         if word.list().is_some() {
             return None;
         }
@@ -161,7 +161,7 @@ impl<'w> Wide<'w> {
     }
 
     /// An access ordered after all lanes is ordered after each lane.
-    fn first(&self, kind: &Word, tails: &mut Tails) -> Option<Step> {
+    fn first(&self, kind: &Word, tails: &mut Tails) -> Option<Effect> {
         let is_fine = |a: &Access| !a.in_flight && ordered(self.clock, a, &self.access).0.is_ok();
         if !kind.of_all_lanes().accesses().iter().all(is_fine) {
             return None;

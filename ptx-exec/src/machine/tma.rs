@@ -62,7 +62,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
     }
     // SAFETY: the caller says so.
     let (near, far, values) = unsafe {
-        let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
+        let list = g.code.listed(inst);
         let values: Vec<[u32; 32]> = list.iter().map(|row| *r.lanes::<[u32; 32]>(*row)).collect();
         let near = addresses(r, inst.a, info.near64[0], info.near_offset[0], mask);
         (near, addresses(r, inst.b, true, info.far_offset, mask), values)

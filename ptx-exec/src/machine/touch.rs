@@ -10,7 +10,7 @@ use super::order::{Met, WarpClock};
 use super::pages::{Form, Pages};
 use super::paths::Paths;
 use super::release::Released;
-use super::tails::Wide;
+use super::tails::WideAccess;
 use super::warp::Warp;
 use super::word::{Access, Flaw, both_strong, ordered, stands_for};
 
@@ -218,7 +218,7 @@ impl Races {
         access: &Access,
     ) -> Vec<(u32, Conflict)> {
         self.pages.tidy();
-        let mut wide = w.lessons.is_none().then(|| Wide::new(w, access));
+        let mut wide = w.lessons.is_none().then(|| WideAccess::new(w, access));
         let mut conflicts = Vec::new();
         for (start, bytes) in pieces {
             let end = start + u64::from(bytes);

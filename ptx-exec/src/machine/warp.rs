@@ -95,15 +95,15 @@ impl Copy {
 
 /// An allocation, by its number: first address, and the one after the last.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Near {
+pub(super) struct Allocated {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) index: usize,
 }
 
-impl Near {
+impl Allocated {
     /// None.
-    const NOWHERE: Near = Near { start: 1, end: 0, index: 0 };
+    const NOWHERE: Allocated = Allocated { start: 1, end: 0, index: 0 };
 
     #[inline(always)]
     pub(super) fn has(&self, address: u64) -> bool {
@@ -140,9 +140,9 @@ pub(super) struct Warp {
     pub(super) steps: u64,
     pub(super) lane_steps: u64,
     /// The allocation of the last access.
-    pub(super) near: Near,
+    pub(super) near: Allocated,
     /// The last allocation of each instruction, by the lowest bits of the instruction's number.
-    pub(super) nears: [Near; NEARS],
+    pub(super) nears: [Allocated; NEARS],
     /// Undefined bits of registers and predicates, for the check `init`.
     pub(super) shadow: Shadow,
     pub(super) local_written: Vec<u8>,
@@ -166,7 +166,8 @@ impl Warp {
         let live = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
         let code = grid.code;
         // Both warps are of one launch, so the cached allocations are still valid.
-        let (near, nears) = old.as_ref().map_or((Near::NOWHERE, [Near::NOWHERE; NEARS]), |w| (w.near, w.nears));
+        let (near, nears) =
+            old.as_ref().map_or((Allocated::NOWHERE, [Allocated::NOWHERE; NEARS]), |w| (w.near, w.nears));
         let (mut rows, mut preds, mut local, mut local_written, mut shadow) =
             old.map(|w| (w.rows, w.preds, w.local, w.local_written, w.shadow)).unwrap_or_default();
         if rows.is_empty() {
@@ -213,13 +214,13 @@ impl Warp {
 
     /// The allocation of an address, which becomes the last one. `number` is the instruction's.
     #[inline(always)]
-    pub(super) fn approach(&mut self, memory: &Memory, address: u64, number: u32) -> Option<Near> {
+    pub(super) fn approach(&mut self, memory: &Memory, address: u64, number: u32) -> Option<Allocated> {
         if !self.near.has(address) {
             let known = &mut self.nears[number as usize % NEARS];
             if !known.has(address) {
                 let index = memory.find(address)?;
                 let a = &memory.allocations[index];
-                *known = Near { start: a.start, end: a.end, index };
+                *known = Allocated { start: a.start, end: a.end, index };
             }
             self.near = *known;
         }

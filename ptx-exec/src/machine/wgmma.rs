@@ -186,7 +186,7 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &WgmmaInfo, p: &Product
 }
 
 fn registers<'g>(g: &'g Grid<'_>, inst: &Inst) -> &'g [u32] {
-    &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize]
+    g.code.listed(inst)
 }
 
 /// Registers of the product that were written since the last fence.

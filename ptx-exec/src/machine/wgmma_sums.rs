@@ -5,7 +5,7 @@
 
 use super::run::compiled;
 use super::sums::Adder;
-use super::tensor::{brain, e4m3, e5m2, half, tf32, to_half};
+use super::tensor_formats::{brain, e4m3, e5m2, half, tf32, to_half};
 use super::vector::Rows;
 use super::wgmma::Matrix;
 use super::wgmma_exact;

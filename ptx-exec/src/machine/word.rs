@@ -2,7 +2,7 @@
 
 use super::order::WarpClock;
 use super::paths::Lessons;
-use super::proxy::Room;
+use super::proxy::ProxySpace;
 use super::warp::Warp;
 use crate::code::Scope;
 
@@ -27,7 +27,7 @@ pub(super) struct Access {
     /// Whether an asynchronous operation uses the generic proxy, and needs no proxy fence.
     pub(super) is_generic: bool,
     /// The memory that an asynchronous operation accesses, as proxy fences distinguish it.
-    pub(super) room: Room,
+    pub(super) room: ProxySpace,
     /// Whether it operates on an `mbarrier`.
     pub(super) is_barrier: bool,
     /// Whether it reads through the non-coherent cache.
@@ -58,7 +58,7 @@ impl Access {
             in_flight: false,
             actor: 0,
             is_generic: false,
-            room: Room::Global,
+            room: ProxySpace::Global,
             is_barrier: false,
             is_nc: false,
         }

@@ -29,7 +29,7 @@ use operands::{Shape, Slot, shape};
 ///    32 in all. Products have known shapes. Parameters lie among the entry's parameters.
 /// 6. The rows from the first constant on are constants, and no instruction writes one.
 #[derive(Clone, Debug)]
-pub(super) struct Code(Draft, Vec<Kind>);
+pub(super) struct Code(Draft, Vec<RowKind>);
 
 impl Deref for Code {
     type Target = Draft;
@@ -45,7 +45,7 @@ impl Code {
     /// # Errors
     /// [`ErrorKind::Defect`]: the lowering made a mistake.
     pub(super) fn prove(mut draft: Draft, classes: &[Class], constants: &HashMap<u32, usize>) -> Result<Code, Error> {
-        prove_instructions(&draft, &Registers { classes, constants })?;
+        prove_instructions(&draft, &ByRegister { classes, constants })?;
         let kinds = regs::assign(&mut draft, classes, constants);
         wgmma::touches(&mut draft);
         Code(draft, kinds).proved()
@@ -55,7 +55,7 @@ impl Code {
     fn proved(self) -> Result<Code, Error> {
         let Code(draft, kinds) = &self;
         let first_constant = draft.constants.iter().map(|c| c.row).min().unwrap_or(draft.rows);
-        prove_instructions(draft, &Rows { kinds, preds: draft.preds, first_constant })?;
+        prove_instructions(draft, &ByRow { kinds, preds: draft.preds, first_constant })?;
         tables::prove(draft, kinds, first_constant)?;
         Ok(self)
     }
@@ -63,7 +63,7 @@ impl Code {
 
 /// The contents of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RowKind {
     /// A value of 32 bits.
     Single,
     /// The first and the second row of a value of 64 bits.
@@ -72,7 +72,7 @@ pub(super) enum Kind {
 }
 
 /// The meaning of operand numbers.
-trait Meaning {
+trait Numbering {
     /// Whether the number is a value of the class.
     fn has(&self, number: u32, class: Class) -> bool;
 
@@ -81,12 +81,12 @@ trait Meaning {
 }
 
 /// Numbers are registers.
-struct Registers<'a> {
+struct ByRegister<'a> {
     classes: &'a [Class],
     constants: &'a HashMap<u32, usize>,
 }
 
-impl Meaning for Registers<'_> {
+impl Numbering for ByRegister<'_> {
     fn has(&self, number: u32, class: Class) -> bool {
         self.classes.get(number as usize) == Some(&class)
     }
@@ -97,19 +97,21 @@ impl Meaning for Registers<'_> {
 }
 
 /// Numbers are rows and predicates.
-struct Rows<'a> {
-    kinds: &'a [Kind],
+struct ByRow<'a> {
+    kinds: &'a [RowKind],
     preds: u32,
     first_constant: u32,
 }
 
-impl Meaning for Rows<'_> {
+impl Numbering for ByRow<'_> {
     fn has(&self, number: u32, class: Class) -> bool {
         let kind = self.kinds.get(number as usize);
         match class {
             Class::Pred => number < self.preds,
-            Class::W32 => kind == Some(&Kind::Single),
-            Class::W64 => kind == Some(&Kind::First) && self.kinds.get(number as usize + 1) == Some(&Kind::Second),
+            Class::W32 => kind == Some(&RowKind::Single),
+            Class::W64 => {
+                kind == Some(&RowKind::First) && self.kinds.get(number as usize + 1) == Some(&RowKind::Second)
+            }
         }
     }
 
@@ -134,7 +136,7 @@ fn defect(draft: &Draft, pc: usize, found: impl Into<String>, required: &str) ->
     error
 }
 
-fn prove_instructions(draft: &Draft, meaning: &impl Meaning) -> Result<(), Error> {
+fn prove_instructions(draft: &Draft, meaning: &impl Numbering) -> Result<(), Error> {
     let ends = draft.insts.last().is_some_and(|last| last.op == Op::Exit && last.guard == NONE);
     if !ends {
         return Err(defect(
@@ -155,7 +157,7 @@ fn prove_instructions(draft: &Draft, meaning: &impl Meaning) -> Result<(), Error
     Ok(())
 }
 
-fn prove_operands(draft: &Draft, pc: usize, inst: &Inst, shape: &Shape, meaning: &impl Meaning) -> Result<(), Error> {
+fn prove_operands(draft: &Draft, pc: usize, inst: &Inst, shape: &Shape, meaning: &impl Numbering) -> Result<(), Error> {
     let fails = |name: &str, number: u32, class: Option<Class>| {
         let number = if number == NONE { "none".to_owned() } else { number.to_string() };
         let required = class.map_or("no such operand".to_owned(), |class| format!("{class:?}"));

@@ -2,7 +2,7 @@
 
 use crate::code::{AtomOp, Class, Draft, Inst, Op, RedMode, VoteMode};
 use crate::code_async::{BulkWay, MapOp, MbarrierOp, WgmmaInfo};
-use crate::lower::operands::is_wide_special;
+use crate::lower::special::is_wide_special;
 use crate::machine::mma;
 use crate::types::Ty;
 

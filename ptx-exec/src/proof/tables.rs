@@ -1,6 +1,6 @@
 //! Proves the tables of an entry: the machine can run every table entry.
 
-use super::{Error, Kind, defect};
+use super::{Error, RowKind, defect};
 use crate::code::{Base, Class, Draft, InitialAddress, Inst, LaneInfo, MemInfo, Op};
 use crate::code_async::{BulkInfo, BulkWay, WgmmaInfo};
 use crate::lower::wgmma::depth;
@@ -88,7 +88,7 @@ pub(super) fn written_by_wgmma(code: &Draft, inst: &Inst) -> usize {
 }
 
 /// Proves the tables that belong to no single instruction.
-pub(super) fn prove(code: &Draft, kinds: &[Kind], first_constant: u32) -> Result<(), Error> {
+pub(super) fn prove(code: &Draft, kinds: &[RowKind], first_constant: u32) -> Result<(), Error> {
     let n = code.insts.len();
     let whole = code.places.len() == n
         && code.opcodes.len() == n
@@ -122,21 +122,21 @@ pub(super) fn prove(code: &Draft, kinds: &[Kind], first_constant: u32) -> Result
 }
 
 /// Whether the two rows of each value follow each other.
-fn has_pairs(kinds: &[Kind]) -> bool {
-    let follows = |at: usize| kinds.get(at + 1) == Some(&Kind::Second);
-    let precedes = |at: usize| at.checked_sub(1).is_some_and(|before| kinds[before] == Kind::First);
+fn has_pairs(kinds: &[RowKind]) -> bool {
+    let follows = |at: usize| kinds.get(at + 1) == Some(&RowKind::Second);
+    let precedes = |at: usize| at.checked_sub(1).is_some_and(|before| kinds[before] == RowKind::First);
     kinds.iter().enumerate().all(|(at, kind)| match kind {
-        Kind::Single => true,
-        Kind::First => follows(at),
-        Kind::Second => precedes(at),
+        RowKind::Single => true,
+        RowKind::First => follows(at),
+        RowKind::Second => precedes(at),
     })
 }
 
 /// Whether constants fill the rows from the first of them on, and are relative to variables that are there.
-fn are_sound_constants(code: &Draft, kinds: &[Kind], first_constant: u32) -> bool {
+fn are_sound_constants(code: &Draft, kinds: &[RowKind], first_constant: u32) -> bool {
     let mut rows = 0;
     for c in &code.constants {
-        let kind = if c.wide { Kind::First } else { Kind::Single };
+        let kind = if c.wide { RowKind::First } else { RowKind::Single };
         let has_base = match c.base {
             Base::Zero | Base::Param => true,
             Base::Global(i) => (i as usize) < code.globals.len(),

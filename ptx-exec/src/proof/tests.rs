@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Code, Kind};
+use super::{Code, RowKind};
 use crate::code::{Inst, NONE, Op};
 use crate::error::ErrorKind;
 use crate::parse;
@@ -116,9 +116,9 @@ fn every_operation_is_here_and_is_proved() {
 #[test]
 fn every_wrong_operand_is_found() {
     let code = code();
-    let of_kind = |kind: Kind| code.1.iter().position(|k| *k == kind).expect("one") as u32;
+    let of_kind = |kind: RowKind| code.1.iter().position(|k| *k == kind).expect("one") as u32;
     let constant = code.constants.iter().map(|c| c.row).min().expect("constants");
-    let wrong = [code.rows.max(code.preds), code.rows.max(code.preds) + 1, u32::MAX - 1, of_kind(Kind::Second)];
+    let wrong = [code.rows.max(code.preds), code.rows.max(code.preds) + 1, u32::MAX - 1, of_kind(RowKind::Second)];
     let mut tried = 0;
     for (pc, inst) in code.insts.iter().enumerate() {
         for n in 0..5 {
@@ -134,7 +134,7 @@ fn every_wrong_operand_is_found() {
                 continue;
             }
             // The last is a row, and no predicate's number says that it is none.
-            let is_row = at < code.rows && matches!(code.1.get(at as usize), Some(Kind::Single | Kind::First));
+            let is_row = at < code.rows && matches!(code.1.get(at as usize), Some(RowKind::Single | RowKind::First));
             wrong[..if is_row && at >= code.preds { 4 } else { 3 }].iter().for_each(|value| put(*value));
             if !is_optional(inst, n) {
                 put(NONE);
@@ -227,8 +227,8 @@ fn every_wrong_table_entry_is_found() {
     });
     refused(&code, "a row too many", |c| c.0.rows += 1);
     refused(&code, "half a value", |c| {
-        let at = c.1.iter().position(|k| *k == Kind::Second).expect("one");
-        c.1[at] = Kind::Single;
+        let at = c.1.iter().position(|k| *k == RowKind::Second).expect("one");
+        c.1[at] = RowKind::Single;
     });
     refused(&code, "an instruction without a place", |c| c.0.places.truncate(1));
     refused(&code, "an opcode without a name", |c| c.0.opcodes[0] = u32::MAX);

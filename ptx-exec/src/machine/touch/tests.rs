@@ -6,7 +6,7 @@ use super::super::cell::{Cell, New};
 use super::super::order::{Clock, WarpClock};
 use super::super::pages::Form;
 use super::super::paths::Paths;
-use super::super::proxy::{self, Room};
+use super::super::proxy::{self, ProxySpace};
 use super::super::word::{Access, Flaw, both_strong, ordered};
 use super::{Conflict, Races, touch};
 use crate::code::Scope;
@@ -131,7 +131,7 @@ impl Both {
 
     /// A warp issues an operation of a row, which accesses pieces.
     fn note_wide(&mut self, warp: usize, row: usize, pieces: &[(u64, u32)], a: Access) {
-        let a = Access { actor: row as u32 + 1, epoch: self.rows[row].epoch, room: Room::Shared(0), ..a };
+        let a = Access { actor: row as u32 + 1, epoch: self.rows[row].epoch, room: ProxySpace::Shared(0), ..a };
         let mut found = self.fast.note_wide(&self.clocks[warp], pieces.iter().copied(), &a).into_iter().peekable();
         for (start, bytes) in pieces {
             let is_here = |c: &(u32, Conflict)| (*start..start + u64::from(*bytes)).contains(&c.1.address);
@@ -203,7 +203,7 @@ impl Both {
     fn order(&mut self, warp: usize, random: &mut Random) {
         match random.below(6) {
             4 => {
-                proxy::fence_of(&mut self.clocks[warp], [u32::MAX, 1][random.below(2)], Room::Shared(0));
+                proxy::fence_of(&mut self.clocks[warp], [u32::MAX, 1][random.below(2)], ProxySpace::Shared(0));
                 self.clocks[warp].own += 1;
             }
             5 => {
@@ -334,7 +334,7 @@ fn pipelines_are_judged_as_byte_by_byte() {
                 (0..2).for_each(|warp| both.clocks[warp].meet(u32::MAX, 0));
                 for warp in 0..2 {
                     if !early || random.below(12) != 0 {
-                        proxy::fence_of(&mut both.clocks[warp], u32::MAX, Room::Shared(0));
+                        proxy::fence_of(&mut both.clocks[warp], u32::MAX, ProxySpace::Shared(0));
                     }
                 }
                 both.meet();

@@ -1,135 +1,37 @@
-//! Loads and stores of whole warps when only addresses are checked. One pass over the addresses shows that all lanes are aligned and in
-//! one variable or allocation, and finds their pattern.
+//! Moves the elements of a whole warp between registers and one room.
 
-use super::Grid;
-use super::bulk::{Pattern, Room, gather_any, room, scatter_any};
+use super::access::{extend, few};
+use super::places::{Pattern, Places, Room};
 use super::vector::{Rows, store as store_row};
-use super::warp::{Block, Warp};
-use crate::code::{CopyInfo, Inst, MemInfo};
+use crate::code::MemInfo;
 use crate::memory::Memory;
-use crate::types::Space;
 
-/// Where the lanes of an access lie: distances from the first byte of a room.
-struct Lanes {
-    room: Room,
-    start: u64,
-    at: [u32; 32],
-    pattern: Pattern,
-}
-
-/// The request of an access.
-#[derive(Clone, Copy)]
-struct Asked {
-    space: Space,
-    /// The row of addresses, whether they have 64 bits, and their offset.
-    row: u32,
-    wide: bool,
-    offset: i64,
-    /// Bytes of a lane.
-    bytes: u32,
-    /// The number of the instruction, among those of its kind.
-    number: u32,
-    write: bool,
-}
-
-impl Asked {
-    fn new(inst: &Inst, mem: &MemInfo, write: bool) -> Asked {
-        let MemInfo { space, address64: wide, offset, .. } = *mem;
-        Asked { space, row: inst.a, wide, offset, bytes: mem.bytes * mem.elements, number: inst.x, write }
-    }
-}
-
-/// Finds the places of an access, if all are in one room. Lanes outside the mask get the place of the first lane in it.
+/// Loads for all lanes of a mask.
 ///
 /// # Safety
-/// It asks for a row of the warp that holds addresses.
+/// The list has rows of the warp, for this access, whose lanes have these places.
 #[inline(always)]
-unsafe fn find(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, asked: Asked, mask: u32) -> Option<Lanes> {
-    let Asked { space, row, wide, offset, bytes: total, number, write } = asked;
-    if space == Space::Local {
-        return None;
-    }
-    let mut at = [0_u32; 32];
-    macro_rules! look {
-        ($t:ty) => {{
-            // SAFETY: the caller says so.
-            let row = unsafe { &*r.lanes::<[$t; 32]>(row) };
-            let own = row[mask.trailing_zeros() as usize & 31];
-            let first = own.wrapping_add(offset as $t);
-            let (start, end, room) = room(g, b, w, space, number, u64::from(first), write)?;
-            let last = (end - start).checked_sub(u64::from(total)).filter(|last| last >> 31 == 0)? as u32;
-            let away = (offset as $t).wrapping_sub(start as $t);
-            let mut far = 0;
-            for (l, at) in at.iter_mut().enumerate() {
-                let address = if mask >> l & 1 != 0 { row[l] } else { own };
-                let distance = address.wrapping_add(away);
-                far |= distance;
-                *at = distance as u32;
-            }
-            if far >> 31 != 0 {
-                return None;
-            }
-            (room, start, last)
-        }};
-    }
-    let (room, start, last) = if wide { look!(u64) } else { look!(u32) };
-    let first = at[0];
-    let (mut past, mut low, mut apart, mut gaps) = (0, 0, 0, 0);
-    for (l, at) in at.iter().enumerate() {
-        past |= last.wrapping_sub(*at);
-        low |= at.wrapping_add(start as u32);
-        apart |= at ^ first;
-        gaps |= at ^ first.wrapping_add(l as u32 * total);
-    }
-    if past >> 31 != 0 || low & (total - 1) != 0 {
-        return None;
-    }
-    let pattern = match (apart, gaps) {
-        (0, _) => Pattern::One,
-        (_, 0) => Pattern::Row,
-        _ => Pattern::Any,
-    };
-    Some(Lanes { room, start, at, pattern })
-}
-
-/// Loads for all lanes of a mask if they are in one room. Returns whether they are.
-///
-/// # Safety
-/// The operands are those of the warp.
-#[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
-pub(super) unsafe fn load(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    r: Rows,
-    inst: &Inst,
-    mem: &MemInfo,
-    list: &[u32],
-    mask: u32,
-) -> bool {
-    // SAFETY: the caller says so.
-    let Some(lanes) = (unsafe { find(g, b, w, r, Asked::new(inst, mem, false), mask) }) else { return false };
+pub(super) unsafe fn load(memory: &Memory, r: Rows, mem: &MemInfo, list: &[u32], lanes: &Places, mask: u32) {
     let bytes = lanes.room.bytes().map(|bytes| bytes.wrapping_add(lanes.start as usize));
     if let (Some(bytes), 4, 4, false, u32::MAX, [d, e, f, h]) = (bytes, mem.bytes, mem.elements, mem.wide, mask, list)
         && lanes.pattern != Pattern::One
     {
         // SAFETY: the caller says so of the rows; the lanes lie in the room.
         unsafe { quads(bytes, &lanes.at, [r.lanes(*d), r.lanes(*e), r.lanes(*f), r.lanes(*h)]) };
-        return true;
+        return;
     }
     if let (Some(bytes), 8, 2, true, u32::MAX, [d, e]) = (bytes, mem.bytes, mem.elements, mem.wide, mask, list)
         && lanes.pattern != Pattern::One
     {
         // SAFETY: as above.
         unsafe { pairs(bytes, &lanes.at, [r.lanes(*d), r.lanes(*e)]) };
-        return true;
+        return;
     }
     for (e, d) in list.iter().enumerate() {
         let offset = e * mem.bytes as usize;
         macro_rules! lanes {
             ($t:ty, $one:expr) => {
-                gather::<$t>(r.lanes(*d), &lanes, offset, mask, $one)
+                gather::<$t>(r.lanes(*d), lanes, offset, mask, $one)
             };
         }
         // SAFETY: the caller says so of the rows; all of these lie in the room.
@@ -160,12 +62,11 @@ pub(super) unsafe fn load(
                     let at = lanes
                         .at
                         .map(|at| u64::from(at) + offset as u64 + if bytes.is_some() { 0 } else { lanes.start });
-                    gather_any(g.memory, bytes, &at, mem, r.lanes(*d), mask);
+                    gather_any(memory, bytes, &at, mem, r.lanes(*d), mask);
                 }
             }
         }
     }
-    true
 }
 
 /// Loads one element of each lane.
@@ -173,7 +74,7 @@ pub(super) unsafe fn load(
 /// # Safety
 /// `d` is a row of 32 lanes.
 #[inline(always)]
-unsafe fn gather<T: Copy>(d: *mut T, lanes: &Lanes, offset: usize, mask: u32, one: impl Fn(usize) -> T) {
+unsafe fn gather<T: Copy>(d: *mut T, lanes: &Places, offset: usize, mask: u32, one: impl Fn(usize) -> T) {
     // SAFETY: the caller says so.
     unsafe {
         if lanes.pattern == Pattern::One {
@@ -222,54 +123,12 @@ unsafe fn pairs(bytes: *const u8, at: &[u32; 32], d: [*mut u64; 2]) {
     }
 }
 
-/// The addresses of a copy from global to shared memory: destinations of the lanes in `mask`, sources of the lanes in `read`. The last
-/// result tells whether the source is read-only. `None` unless the sources lie in one room, and the destinations too.
+/// Stores for all lanes of a mask.
 ///
 /// # Safety
-/// The operands are those of the warp.
+/// As for [`load`].
 #[inline(always)]
-pub(super) unsafe fn copied(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    r: Rows,
-    inst: &Inst,
-    info: &CopyInfo,
-    [mask, read]: [u32; 2],
-) -> Option<([u32; 32], [u64; 32], bool)> {
-    let CopyInfo { bytes, to, from, to64, .. } = *info;
-    let number = inst.x;
-    let to = Asked { space: Space::Shared, row: inst.a, wide: to64, offset: to, bytes, number, write: true };
-    let from = Asked { space: Space::Global, row: inst.b, wide: true, offset: from, bytes, number, write: false };
-    // SAFETY: the caller says so.
-    let to = unsafe { find(g, b, w, r, to, mask) }?;
-    if read == 0 {
-        return Some((to.at.map(|at| at + to.start as u32), [0; 32], false));
-    }
-    // SAFETY: as above.
-    let from = unsafe { find(g, b, w, r, from, read) }?;
-    let is_fixed = from.room.bytes().is_some();
-    Some((to.at.map(|at| at + to.start as u32), from.at.map(|at| u64::from(at) + from.start), is_fixed))
-}
-
-/// Stores for all lanes of a mask if they are in one room. Returns whether they are.
-///
-/// # Safety
-/// The operands are those of the warp.
-#[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
-pub(super) unsafe fn store(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    r: Rows,
-    inst: &Inst,
-    mem: &MemInfo,
-    list: &[u32],
-    mask: u32,
-) -> bool {
-    // SAFETY: the caller says so.
-    let Some(lanes) = (unsafe { find(g, b, w, r, Asked::new(inst, mem, true), mask) }) else { return false };
+pub(super) unsafe fn store(memory: &Memory, r: Rows, mem: &MemInfo, list: &[u32], lanes: &Places, mask: u32) {
     let is_row = lanes.pattern == Pattern::Row && mask == u32::MAX && mem.elements == 1;
     for (e, s) in list.iter().enumerate() {
         let offset = e * mem.bytes as usize;
@@ -278,7 +137,6 @@ pub(super) unsafe fn store(
                 scatter::<$t>(r.lanes(*s), &lanes.at, offset, mask, $one)
             };
         }
-        let memory = g.memory;
         // SAFETY: the caller says so of the rows; all of these lie in the room.
         unsafe {
             match (lanes.room, mem.bytes, mem.wide) {
@@ -307,7 +165,6 @@ pub(super) unsafe fn store(
             }
         }
     }
-    true
 }
 
 /// Stores one element of each lane of a mask.
@@ -350,6 +207,55 @@ unsafe fn halves(memory: &Memory, start: u64, values: &[u32; 32]) {
         };
         for (at, pair) in (start.next_multiple_of(4)..).step_by(4).zip(inner.chunks_exact(2)) {
             memory.write(at, 4, u64::from(pair[0] & 0xffff | pair[1] << 16));
+        }
+    }
+}
+
+/// Loads one element of any width of each lane of the mask, from the bytes that are given or from memory that others write.
+///
+/// # Safety
+/// `d` is a row of the warp, of two registers where the element is wide; the elements are there.
+#[inline(never)]
+unsafe fn gather_any(memory: &Memory, bytes: Option<*const u8>, at: &[u64; 32], mem: &MemInfo, d: *mut u32, mask: u32) {
+    for l in (0..32).filter(|l| mask >> l & 1 != 0) {
+        // SAFETY: the caller says so.
+        unsafe {
+            let value = match bytes {
+                Some(bytes) => few(bytes.wrapping_add(at[l] as usize), mem.bytes),
+                None => memory.read(at[l], mem.bytes),
+            };
+            match mem.wide {
+                true => *d.cast::<u64>().add(l) = extend(value, mem),
+                false => *d.add(l) = extend(value, mem) as u32,
+            }
+        }
+    }
+}
+
+/// Stores one element of any width of each lane of the mask.
+///
+/// # Safety
+/// `s` is a row of the warp, of two registers where the element is wide; the elements are there.
+#[inline(never)]
+unsafe fn scatter_any(
+    memory: &Memory,
+    bytes: Option<*mut u8>,
+    at: &[u64; 32],
+    mem: &MemInfo,
+    s: *const u32,
+    mask: u32,
+) {
+    for l in (0..32).filter(|l| mask >> l & 1 != 0) {
+        // SAFETY: the caller says so.
+        unsafe {
+            let value = if mem.wide { *s.cast::<u64>().add(l) } else { u64::from(*s.add(l)) };
+            match bytes {
+                Some(bytes) => {
+                    let value = value.to_le_bytes();
+                    bytes.add(at[l] as usize).copy_from_nonoverlapping(value.as_ptr(), mem.bytes as usize);
+                }
+                None => memory.write(at[l], mem.bytes, value),
+            }
         }
     }
 }
