@@ -60,6 +60,11 @@
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
+/// The build script of the chapter on kernels of one's own, compiled.
+#[cfg(all(doctest, feature = "build"))]
+#[doc = include_str!("../docs/own_kernels.md")]
+pub struct OwnKernels;
+
 /// The tutorial's build script, compiled.
 #[cfg(all(doctest, feature = "build"))]
 #[doc = include_str!("../docs/tutorial.md")]

@@ -86,3 +86,47 @@ fn views_that_the_declaration_does_not_allow_are_refused() {
     let refused = kernel.launch(stencil::args(views.0, views.1, 1.0, 1.0)).expect_err("refused").to_string();
     assert!(refused.contains("y.1 = 5, ny = 4") && refused.contains("required: y.1 = ny"), "{refused}");
 }
+
+/// `cargo test -p own_cuda -- --ignored`, where a GPU is.
+#[test]
+#[ignore = "needs a GPU"]
+fn kernels_are_right_on_a_gpu() {
+    use cutemplate::launch::{Gpu, Kernel, LaunchError};
+
+    let gpu = Gpu::find().expect("a GPU");
+    let stream = gpu.stream();
+    // The stencil, by an unsafe function, and refused by the safe one below its type.
+    let (shape, count) = ([5_i64, 9, 70], 5 * 9 * 70);
+    let x = integers(count);
+    let (mut on_gpu, mut on_cpu) = (vec![0.0_f32; count], vec![0.0_f32; count]);
+    super::seven_points(&x, &mut on_gpu, shape, [-6.0, 1.0]).expect("runs");
+    let layout = ViewLayout::row_major(&shape).expect("a layout");
+    let args = stencil::args(View::host_strided(&x, layout), ViewMut::host_strided(&mut on_cpu, layout), -6.0, 1.0);
+    super::exec::Kernel::<stencil::Entry>::load(&stencil::ARTIFACT).expect("PTX").launch(args).expect("runs");
+    assert_eq!(on_gpu, on_cpu);
+    let kernel = Kernel::<stencil::Entry>::load(&gpu, &stencil::ARTIFACT).expect("code");
+    let mut views: [cutemplate::view::AnyView<'_, cutemplate::view::Device>; 0] = [];
+    let refused = kernel.any().launch_with(&stream, &mut views, &[]).expect_err("nobody vouches");
+    assert!(matches!(refused, LaunchError::Unvouched { .. }), "{refused}");
+
+    // The rotary embedding, for which build.rs vouches.
+    let (rows, before) = (10, integers(640).into_iter().map(f16::from_f32).collect::<Vec<_>>());
+    let (cosines, sines) = (integers(320), integers(325));
+    let matrix = |columns: i64| ViewLayout::matrix([rows, columns], columns);
+    let mut host = before.clone();
+    let args = rope::args(
+        ViewMut::host_strided(&mut host, matrix(64)),
+        View::host_strided(&cosines, matrix(32)),
+        View::host_strided(&sines, matrix(32)),
+    );
+    super::exec::Kernel::<rope::Entry>::load(&rope::ARTIFACT).expect("PTX").launch(args).expect("runs");
+    let mut x = stream.clone_htod(&before).expect("memory");
+    let [cosines, sines] = [cosines, sines].map(|angles| stream.clone_htod(&angles).expect("memory"));
+    let args = rope::args(
+        ViewMut::device_strided(&mut x, matrix(64)),
+        View::device_strided(&cosines, matrix(32)),
+        View::device_strided(&sines, matrix(32)),
+    );
+    Kernel::<rope::Entry>::load(&gpu, &rope::ARTIFACT).expect("code").launch(&stream, args).expect("launches");
+    assert_eq!(stream.clone_dtoh(&x).expect("memory"), host);
+}

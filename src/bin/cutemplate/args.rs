@@ -61,6 +61,9 @@ pub(crate) enum Command {
     /// Kernel families and their settings.
     List(ListArgs),
     /// Plan a kernel and print the whole decision, or everything that is wrong with it (exit 1).
+    ///
+    /// In place of a family it takes a file of CUDA C++, kernels/rope.cu: compiles it, and lists its entries with their parameters, registers,
+    /// shared memory, spills and instructions on each architecture.
     #[command(after_help = examples("check"))]
     Check(CheckArgs),
     /// Write the C++ of a kernel: `.cuh`, `.cu` and the parameter header.
@@ -133,7 +136,7 @@ pub(crate) enum Command {
 /// Which kernel.
 #[derive(Debug, Args)]
 pub(crate) struct KernelArgs {
-    /// The kernel family, as `cutemplate list` names it.
+    /// The kernel family, as `cutemplate list` names it; for `check` also a file of CUDA C++.
     pub(crate) kernel: String,
     /// A setting of the recipe; may be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]

@@ -10,10 +10,14 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{CheckArgs, Problem};
 use crate::output::{Failure, Output};
+use crate::own;
 use crate::progress::on_terminal;
 use crate::run;
 
 pub(crate) fn run(args: &CheckArgs, out: &Output) -> Result<ExitCode, Failure> {
+    if own::is_file(&args.kernel.kernel) {
+        return own::check(args, out);
+    }
     let plan = args.kernel.plan(out)?;
     out.text(&plan);
     out.object(json!({ "plan": object(&plan) }));

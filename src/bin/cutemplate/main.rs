@@ -22,6 +22,7 @@ mod layout_cmd;
 mod layout_svg;
 mod list;
 mod output;
+mod own;
 mod product;
 mod progress;
 mod random;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::listing::{ListedEntry, ListedParam};
 use super::ptx_whole::{Word, words};
 use crate::cuda::{Compiled, CompiledParam, Mismatch, Own, OwnEntry, compare};
 
@@ -222,6 +223,28 @@ fn header(ptx: &str, symbol: &str) -> Option<Compiled> {
     Some(compiled)
 }
 
+/// The entries with a body.
+pub(super) fn listed(ptx: &str) -> Vec<ListedEntry> {
+    let Ok(words) = words(ptx) else { return Vec::new() };
+    let names = words.windows(2).filter(|pair| pair[0].text == ".entry").map(|pair| pair[1].text);
+    let mut all: Vec<ListedEntry> = Vec::new();
+    for symbol in names {
+        let Some(compiled) = header(ptx, symbol).filter(|_| !all.iter().any(|known| known.symbol == symbol)) else {
+            continue;
+        };
+        let param = |param: CompiledParam| ListedParam { size: param.size, align: param.align, ty: param.ty };
+        all.push(ListedEntry {
+            symbol: symbol.to_owned(),
+            params: compiled.params.into_iter().map(param).collect(),
+            required_block: compiled.reqntid,
+            most_threads: compiled.maxntid,
+            cluster: compiled.cluster,
+            dynamic_shared: compiled.dynamic_shared,
+        });
+    }
+    all
+}
+
 /// `.param .u64 name`, `.param .align 8 .b8 name[16]`.
 fn params(head: &[Word<'_>]) -> Vec<CompiledParam> {
     let mut all = Vec::new();
@@ -233,14 +256,14 @@ fn params(head: &[Word<'_>]) -> Vec<CompiledParam> {
         let after = |text: &str| words.iter().position(|word| word.text == text).and_then(|at| number(at + 1));
         // The alignment behind `.ptr` is that of what it points to.
         let is_pointer = words.iter().any(|word| word.text == ".ptr");
-        let width = words.iter().find_map(|word| {
+        let scalar = words.iter().find_map(|word| {
             let bits: usize = word.text.strip_prefix('.')?.trim_start_matches(['u', 's', 'b', 'f']).parse().ok()?;
-            Some(bits / 8)
+            Some((bits / 8, word.text.to_owned()))
         });
-        let width = width.unwrap_or(0);
+        let (width, ty) = scalar.unwrap_or_default();
         let align = after(".align").filter(|_| !is_pointer).unwrap_or(width);
         let size = width * after("[").unwrap_or(1);
-        all.push(CompiledParam { size, align, ..CompiledParam::default() });
+        all.push(CompiledParam { size, align, ty, ..CompiledParam::default() });
     }
     all
 }

@@ -74,6 +74,16 @@ impl Own {
         }
     }
 
+    /// A file of which nothing is declared.
+    #[cfg(feature = "build")]
+    pub(crate) fn of_file(path: &Path, text: Arc<str>) -> Self {
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let word = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+        let name: String =
+            core::iter::once('k').filter(|_| stem.starts_with(|c: char| c.is_ascii_digit())).chain(word).collect();
+        Self { cutlass: true, ..Self::new(&Cuda::file(path), &name, &[], text) }
+    }
+
     /// The stem of the compiled files.
     pub(crate) fn name(&self) -> &str {
         &self.name

@@ -51,6 +51,11 @@ impl Unit {
         Unit { abi, entries, name: own.name().to_owned(), files, own: Some(own.clone()) }
     }
 
+    /// The same with these entries.
+    pub(crate) fn with_entries(self, entries: Vec<String>) -> Self {
+        Unit { entries, ..self }
+    }
+
     /// The text, where it is one's own.
     pub(crate) fn own(&self) -> Option<&Own> {
         self.own.as_ref()

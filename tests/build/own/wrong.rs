@@ -1,9 +1,13 @@
 //! Declarations that are not what the text has. What nvcc made tells most of them; the executor finds the others.
 
 use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 
 use cutemplate::arch::Arch;
+use cutemplate::artifact::Kind;
 use cutemplate::build::{Config, Error};
+use cutemplate::bundle::{self, Bundle};
 use cutemplate::cuda::{Cuda, Entry, Struct};
 use cutemplate::dtype::DType;
 use cutemplate::exec::Kernel;
@@ -186,6 +190,71 @@ fn right_declarations_are_compiled() {
     let expected =
         ["right_scale", "right_by_struct", "right_wide", "right_vectors_3", "right_reversed", "right_clustered"];
     assert_eq!(names, expected);
+}
+
+/// Several kernels of one text: one fatbin, a module each, and the same from a bundle.
+#[test]
+fn a_bundle_of_own_kernels_stands_for_compiling() {
+    let place = tempfile::tempdir().unwrap();
+    let [compiled, taken] = ["compiled", "taken"].map(|name| place.path().join(name));
+    let path = place.path().join("kernels.bundle");
+    built(config("right", right()), &compiled);
+    let (bytes, _) = config("right", right()).pack().unwrap();
+    fs::write(&path, &bytes).unwrap();
+    let inspected = bundle::inspect(&path).unwrap();
+    assert!(inspected.refused.iter().all(Option::is_none), "{:?}", inspected.refused);
+    let files: Vec<&str> = inspected.contents.files.iter().map(|file| file.name.as_str()).collect();
+    let of_text = |end: &str| files.iter().filter(|file| file.ends_with(end)).count();
+    // The text itself is its author's to hand on.
+    assert_eq!([".fatbin", ".ptx.z", ".abi.json", ".cu"].map(of_text), [1, 1, right().len(), 0], "{files:?}");
+
+    assert!(config("right", right()).bundle(&path).out_dir(&taken).try_compile().unwrap().is_empty());
+    for file in ["right.fatbin", "right.ptx", "right_scale.abi.json", "cutemplate.rs"] {
+        // A bundle has its kernels by name.
+        let sorted = |folder: &Path| {
+            let mut bytes = fs::read(folder.join(file)).unwrap();
+            if file == "cutemplate.rs" {
+                bytes.sort_unstable();
+            }
+            bytes
+        };
+        assert!(sorted(&compiled) == sorted(&taken), "{file} of {}", place.path().display());
+    }
+    // SAFETY: nothing is loaded onto a GPU.
+    let bundle = unsafe { Bundle::of_unchecked(bytes) }.unwrap();
+    run(&Kernel::<Own>::load(&bundle.kernel("right_scale").unwrap()).unwrap()).unwrap();
+    let other = Kernel::<Scale>::load(&bundle.kernel("right_wide").unwrap()).unwrap_err().to_string();
+    assert_eq!(other, "the artifact is kernel `right_wide`, the type asks for `right_scale`");
+
+    // Another declaration is another kernel.
+    let mut entries = right();
+    entries[0] = scale().grid("ceil_div(rows * cols, 64)");
+    let stale = config("right", entries).bundle(&path).out_dir(&taken).try_compile().unwrap_err();
+    assert!(matches!(stale, Error::Stale(_)), "{stale}");
+}
+
+/// The type of one kernel, as its module has it.
+struct Scale;
+
+impl Kind for Scale {
+    const FAMILY: &'static str = cutemplate::cuda::FAMILY;
+    const KERNEL: Option<&'static str> = Some("right_scale");
+}
+
+/// Gates are those of an entry, not of its text.
+#[test]
+fn registers_and_spills_are_limited() {
+    let out = tempfile::tempdir().unwrap();
+    let mut entries = right();
+    entries[0] = scale().deny_spills().max_registers(255);
+    entries[1] = entries[1].clone().max_registers(4);
+    let error = config("right", entries).out_dir(out.path()).try_compile().unwrap_err().to_string();
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines[0], "error[build]: right_by_struct takes too many registers");
+    assert!(
+        lines[1].contains("right_by_struct on sm_90a: ")
+            && lines[2] == "  required: at most 4, as Entry::max_registers asks"
+    );
 }
 
 /// What only the executor finds.
