@@ -282,3 +282,29 @@ fn emit_writes_the_same_files_that_it_prints() {
         assert!(printed.contains(&file), "{path}");
     }
 }
+
+/// A file of CUDA C++ in place of a family, without any declaration.
+#[test]
+#[cfg(target_os = "linux")]
+fn check_lists_the_entries_of_a_file() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/build/own/wrong.cu");
+    let told = good(&["check", file, "--arch", "sm_90a"]);
+    for part in [
+        "by_struct(float const*, float*, Scale)\n",
+        "  parameter 3: 24 bytes at a multiple of 8, .b8\n",
+        "reversed(float const*, float*, int)\n",
+        "  dynamic shared memory: each launch gives its bytes\n",
+        "  clusters of 2 x 1 x 1 blocks\n",
+        "  at most 128 x 1 x 1 threads a block\n",
+    ] {
+        assert!(told.contains(part), "{part} in\n{told}");
+    }
+    let rows = objects(&["check", file, "--arch", "sm_90a", "--json"]);
+    let row = rows.iter().find(|row| row["name"] == "scale").expect("an entry");
+    assert_eq!(row["entry"]["params"].as_array().map(Vec::len), Some(5));
+    let on = &row["on"][0];
+    assert_eq!((&on["resources"]["arch"], &on["resources"]["spill_stores"]), (&"sm_90a".into(), &0.into()));
+    assert!(on["mix"]["global"].as_u64() >= Some(2), "{on}");
+    let absent = text(&tool(&["check", "kernels/absent.cu"]).stderr);
+    assert!(absent.starts_with("error[build]: cannot read kernels/absent.cu\n"), "{absent}");
+}
