@@ -52,15 +52,15 @@ impl LoadedEntry {
         let function = function.map_err(DriverError::of("cuModuleGetFunction")).map_err(driver)?;
         // SAFETY: as for this function.
         let resources = unsafe { resources(function) }.map_err(driver)?;
-        // One struct, or the parameters one by one; and none behind the last.
+        // One struct, or the parameters one by one. That there is none behind the last is compared where it is compiled: here the question
+        // would be an error of the driver, which tools such as compute-sanitizer report.
         let one = [[0, abi.params().size()]];
         let params = if entry.params.is_empty() { &one[..] } else { &entry.params };
-        for (index, required) in params.iter().map(Some).chain([None]).enumerate() {
+        for (index, required) in params.iter().enumerate() {
             // SAFETY: as for this function.
             let found = unsafe { param_info(function, index) }.map_err(driver)?;
-            if found.as_ref() != required {
-                let [found, required] = [found, required.copied()].map(|info| info.map(|[_, size]| size));
-                let required = required.unwrap_or_default();
+            if found.as_ref() != Some(required) {
+                let (found, required) = (found.map(|[_, size]| size), required[1]);
                 return Err(LoadError::Params { kernel: entry.name.clone(), found, required });
             }
         }

@@ -4,6 +4,7 @@ use crate::plan::tests::two_passes;
 use crate::plan::{Abi, Draft, Field, ParamStruct, ParamValue};
 use crate::tiling::MapSwizzle;
 use crate::units::Elements;
+use crate::view::Access;
 
 fn view(ptr: u64, rows: i64, cols: i64, ld: i64) -> ViewRef {
     ViewRef {
