@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::name::{Name, interned, path, word};
 use crate::arch::Targets;
 use crate::plan::{Abi, Entry, KernelPlan, Operand, ParamStruct, Plan, ProblemShape, Rule};
-use crate::recipe::Recipe;
 use crate::settings::Settings;
 
 /// Operands, parameters, entries, the shape of problems, and the rule for grids and parameters. A family fills one in; the plan
@@ -19,7 +18,7 @@ pub struct Draft {
     #[serde(deserialize_with = "interned")]
     pub family: Name,
     /// The Rust type of the recipe: its name in [`crate::recipe`], or its path from its crate on, as in
-    /// [`Recipe::RUST_TYPE`].
+    /// [`RUST_TYPE`](crate::recipe::Recipe::RUST_TYPE).
     #[serde(deserialize_with = "path")]
     pub rust_type: Name,
     /// The name of the kernel: of the entry that computes, and of its files.
@@ -59,25 +58,6 @@ pub struct Call {
 }
 
 impl Draft {
-    /// The draft of a recipe, without operands, parameters, entries, scalars and rule.
-    pub fn of<R: Recipe>(recipe: &R, name: &str, targets: &Targets) -> Self {
-        Self {
-            family: R::FAMILY,
-            rust_type: R::RUST_TYPE,
-            name: name.to_owned(),
-            recipe: format!("{recipe:?}"),
-            settings: recipe.settings(),
-            targets: targets.clone(),
-            operands: Vec::new(),
-            params: ParamStruct::default(),
-            entries: Vec::new(),
-            scalars: Vec::new(),
-            problem: None,
-            call: Call::default(),
-            rule: Rule::default(),
-        }
-    }
-
     /// The plan, without facts.
     ///
     /// # Safety

@@ -29,7 +29,7 @@ pub use tensor_spec::{SpecError, TensorSpec};
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::model::Machine;
-use crate::plan::Plan;
+use crate::plan::{Call, Draft, ParamStruct, Plan, Rule};
 use crate::recipe::field::Fields;
 use crate::recipe::product::{Problem, Record};
 use crate::recipe::reader::Reader;
@@ -190,5 +190,26 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
         let mut recipe = self.retyped(&mut reader);
         recipe.read_fields(&mut reader);
         reader.finish().map(|()| recipe)
+    }
+}
+
+impl Draft {
+    /// The draft of a recipe, without operands, parameters, entries, scalars and rule.
+    pub fn of<R: Recipe>(recipe: &R, name: &str, targets: &Targets) -> Self {
+        Self {
+            family: R::FAMILY,
+            rust_type: R::RUST_TYPE,
+            name: name.to_owned(),
+            recipe: format!("{recipe:?}"),
+            settings: recipe.settings(),
+            targets: targets.clone(),
+            operands: Vec::new(),
+            params: ParamStruct::default(),
+            entries: Vec::new(),
+            scalars: Vec::new(),
+            problem: None,
+            call: Call::default(),
+            rule: Rule::default(),
+        }
     }
 }
