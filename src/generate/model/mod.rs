@@ -13,7 +13,6 @@ pub use machine::{H200, Machine};
 pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 #[cfg(feature = "draw")]
 pub(crate) use shared::lane_ranges;
-pub(crate) use shared::storage;
 pub use shared::{AccessReport, Conflict, Proposal, SharedAnalysis, SharedError, SharedTensor, WarpAccess};
 pub(crate) use shared::{Source, Sums, apart};
 pub use thread_values::{GlobalVerdict, SharedVerdict, ThreadValues};

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::expr::{Checked, Compute, Function};
 use crate::layout::{IntTuple, Layout, LayoutError, composition, make_layout, make_layout_tv};
 use crate::plan::{Given, ParamStruct};
-use crate::tiling::Tiling;
+use crate::tiling::{Flaw, Law, Tiling};
 use crate::units::Bytes;
 
 mod name;
@@ -267,11 +267,25 @@ pub fn shared_memory(
     );
 }
 
-/// Every proof of a tiling holds: each element once, in bounds or guarded, aligned, with the roles and reductions that it has.
-pub fn proofs(checks: &mut Checks, tiling: &Tiling, help: &str) {
-    for flaw in tiling.flaws() {
-        checks.push(Code::Family, flaw.found, flaw.required, flaw.because, help.to_owned());
+/// Whether every proof of a tiling holds: each element once, in bounds or guarded, aligned, with the roles and reductions that it has.
+/// Pushes the first flaw of each law.
+pub fn proofs(checks: &mut Checks, tiling: &Tiling, help: &str) -> bool {
+    let flaws = tiling.flaws();
+    let is_first = |(index, flaw): &(usize, &Flaw)| flaws[..*index].iter().all(|known| known.law != flaw.law);
+    for (_, flaw) in flaws.iter().enumerate().filter(is_first) {
+        let code = match flaw.law {
+            Law::CoversOnce => Code::CoversOnce,
+            Law::Aligned => Code::VectorAlignment,
+            Law::Contiguous => Code::VectorContiguity,
+            Law::Swizzle => Code::BadSwizzle,
+            Law::Guarded | Law::Injective | Law::Lifetime => Code::InBounds,
+            Law::Roles | Law::Pipeline | Law::Reduces => Code::ThreadCount,
+            Law::Registers => Code::Registers,
+            Law::Box | Law::Algebra => Code::TileSize,
+        };
+        checks.push(code, flaw.found.clone(), flaw.required.clone(), flaw.because, help.to_owned());
     }
+    flaws.is_empty()
 }
 
 /// Each target has the instructions of a tiling.
@@ -292,8 +306,6 @@ pub fn instructions(checks: &mut Checks, tiling: &Tiling, targets: &Targets, hel
 /// A thread-value layout with its tile, split into vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TvTile {
-    /// `(TileM,TileN)`.
-    pub tile: [i64; 2],
     /// `(tid,vid) -> (TileM,TileN)`.
     pub tv: Layout,
     /// `(tid,VEC,UNROLL,STEP) -> (TileM,TileN)`.
@@ -302,12 +314,11 @@ pub struct TvTile {
     pub values: [i64; 3],
 }
 
-/// Builds the thread-value layout and proves that it covers the tile once, in vectors that lie along N and start at a
-/// multiple of their width. `unroll` = 0 takes all vectors of a thread at once.
-pub fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64, unroll: u32) -> Option<TvTile> {
+/// The tile of a thread-value layout, (TileM,TileN), and the layout, whose threads have whole vectors. What they cover is proved of the
+/// tiling that has them: [`flaws`].
+pub fn tv_layout(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64) -> Option<([i64; 2], Layout)> {
     let (threads, values) = (thr.size(), val.size());
-    let size = threads.checked_mul(values).filter(|s| *s <= MAX_TILE);
-    let Some(size) = size else {
+    if threads.checked_mul(values).is_none_or(|size| size > MAX_TILE) {
         checks.push(
             Code::TileSize,
             format!("{threads} threads x {values} values"),
@@ -316,15 +327,26 @@ pub fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64, unroll
             "fewer values a thread".into(),
         );
         return None;
-    };
+    }
     let (tiler, tv) =
         checks.sound("threads and values that are numbered once make a tile", make_layout_tv(thr, val))?;
     let extent = |mode: usize| tiler.mode(mode).and_then(|e| e.as_int()).ok_or_else(|| tiler.to_string());
     let [tile_m, tile_n] = [0, 1].map(|mode| checks.sound("a tiler has extents along M and N", extent(mode)));
+    let whole = checks.require(
+        values % vec == 0,
+        Code::VectorContiguity,
+        format!("{values} values a thread, vectors of {vec}, remainder {}", values % vec),
+        &format!("{values} % {vec} == 0"),
+        "the last vector would hold elements of another thread",
+        "values contiguous along N, such as val=(16,16):(16,1), or a smaller vector",
+    );
     let tile = [tile_m?, tile_n?];
-    covers_once(checks, &tv, tile, size)?;
-    contiguous(checks, &tv, tile, vec)?;
-    let vectors = values / vec;
+    whole.then_some((tile, tv))
+}
+
+/// Splits the values of a thread-value layout into vectors. `unroll` = 0 takes all vectors of a thread at once.
+pub fn tv_tile(checks: &mut Checks, tv: &Layout, val: &Layout, vec: i64, unroll: u32) -> Option<TvTile> {
+    let vectors = val.size() / vec;
     let unroll = if unroll == 0 { vectors } else { i64::from(unroll) };
     if unroll > vectors || vectors % unroll != 0 {
         checks.push(
@@ -336,7 +358,7 @@ pub fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64, unroll
         );
         return None;
     }
-    let [threads, values] = modes(checks, &tv)?;
+    let [threads, values] = modes(checks, tv)?;
     let frag = match split_values(&threads, &values, [vec, unroll, vectors / unroll]) {
         Ok(frag) => frag,
         Err(error) => {
@@ -353,85 +375,7 @@ pub fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64, unroll
             return None;
         }
     };
-    Some(TvTile { tile, tv, frag, values: [vec, unroll, vectors / unroll] })
-}
-
-/// The rule for every TV layout.
-const VALUE: &str = "a TV layout has a value at each (tid,vid)";
-
-/// Every element of the tile belongs to exactly one (thread, value), and none lies outside.
-fn covers_once(checks: &mut Checks, tv: &Layout, [tile_m, tile_n]: [i64; 2], size: i64) -> Option<()> {
-    let help = "compact thread and value layouts, such as (4,64):(64,1) and (16,16):(16,1)";
-    let Some(wrong) = not_numbered(tv, size) else { return Some(()) };
-    match wrong {
-        (Some(earlier), i, at) => checks.push(
-            Code::CoversOnce,
-            format!("{tv}: (tid,vid) {earlier} and {i} both own ({},{})", at % tile_m, at / tile_m),
-            format!("each of the {size} elements of ({tile_m},{tile_n}) once"),
-            "two threads would write one element, and another would never be written",
-            help.into(),
-        ),
-        (None, i, at) => checks.push(
-            Code::InBounds,
-            format!("{tv}: (tid,vid) {i} owns element {at}"),
-            format!("elements 0 to {} of ({tile_m},{tile_n})", size - 1),
-            "the thread would touch the tile of another block",
-            help.into(),
-        ),
-    }
-    None
-}
-
-/// Consecutive `vec` values of every thread lie in neighbouring columns, from a column that is a multiple of `vec`.
-fn contiguous(checks: &mut Checks, tv: &Layout, [tile_m, _]: [i64; 2], vec: i64) -> Option<()> {
-    let [threads, values] = modes(checks, tv)?.map(|mode| mode.size());
-    let help = "values contiguous along N, such as val=(16,16):(16,1), or a smaller vector";
-    if values % vec != 0 {
-        checks.push(
-            Code::VectorContiguity,
-            format!("{values} values a thread, vectors of {vec}, remainder {}", values % vec),
-            format!("{values} % {vec} == 0"),
-            "the last vector would hold elements of another thread",
-            help.into(),
-        );
-        return None;
-    }
-    for tid in 0..threads {
-        for first in (0..values).step_by(checks.sound("a vector has elements", usize::try_from(vec))?) {
-            let at = |vid: i64| tv.at(tid + threads * vid);
-            let start = checks.sound(VALUE, at(first))?;
-            if let Some(k) = (1..vec).find(|k| at(first + k).ok() != Some(start + k * tile_m)) {
-                let next = checks.sound(VALUE, at(first + k))?;
-                checks.push(
-                    Code::VectorContiguity,
-                    format!(
-                        "thread {tid}: value {first} is at (m,n) = ({},{}), value {} at ({},{})",
-                        start % tile_m,
-                        start / tile_m,
-                        first + k,
-                        next % tile_m,
-                        next / tile_m
-                    ),
-                    format!("value {} at ({},{})", first + k, start % tile_m, start / tile_m + k),
-                    "one load takes neighbouring addresses, which in a row-major matrix are neighbouring columns",
-                    help.into(),
-                );
-                return None;
-            }
-            if (start / tile_m) % vec != 0 {
-                checks.push(
-                    Code::VectorAlignment,
-                    format!("thread {tid}: the vector of value {first} starts at column {}", start / tile_m),
-                    format!("a column that is a multiple of {vec}"),
-                    "the GPU faults on a vector whose address is not a multiple of its size (CUDA C++ Programming \
-                     Guide, \"Device Memory Accesses\")",
-                    help.into(),
-                );
-                return None;
-            }
-        }
-    }
-    Some(())
+    Some(TvTile { tv: tv.clone(), frag, values: [vec, unroll, vectors / unroll] })
 }
 
 /// `(tid,vid)` to `(tid,VEC,UNROLL,STEP)`, by composition of the value mode with `(VEC,UNROLL,STEP):(1,VEC,VEC*UNROLL)`.

@@ -188,6 +188,12 @@ impl TileCopy {
         !matches!(self.to, Place::Global(_)) && !matches!(self.from, Place::Fragments(_, Operand::C))
     }
 
+    /// Where an element of the tile is, in messages.
+    pub(super) fn coordinate(&self, element: i64) -> String {
+        let rows = self.tile[0].max(1);
+        format!("({},{})", element % rows, element / rows)
+    }
+
     /// The instruction of the threads; TMA has none of theirs.
     pub(crate) fn op(&self) -> Option<CopyOp> {
         match self.engine {

@@ -100,6 +100,7 @@ impl Tiling {
         for copy in &self.copies {
             self.copy_flaws(copy, &mut flaws);
         }
+        self.handed_flaws(&mut flaws);
         self.descriptor_flaws(&mut flaws);
         self.factor_flaws(&mut flaws);
         self.pipeline_flaws(&mut flaws);
@@ -162,6 +163,22 @@ impl Tiling {
         }
         for (place, side) in [(copy.from, &sides.from), (copy.to, &sides.to)] {
             self.vector_flaws(copy, place, side, flaws);
+        }
+    }
+
+    /// Whether a thread that stores from its registers has loaded the same elements of that tile into them.
+    fn handed_flaws(&self, flaws: &mut Flaws) {
+        let loads = || self.copies.iter().filter(|copy| copy.to == Place::Threads);
+        for store in self.copies.iter().filter(|copy| copy.from == Place::Threads) {
+            for load in loads().filter(|load| load.tile == store.tile) {
+                let (Ok(Some(got)), Ok(Some(given))) = (self.sides(load), self.sides(store)) else { continue };
+                if let Some(thread) = others_in(&got.to, &given.from) {
+                    let found =
+                        format!("{}: thread {thread} stores others than it has by the {}", store.what, load.what);
+                    let because = "a thread computes with its own registers: nothing moves them between threads";
+                    flaws.push(Law::CoversOnce, found, "the elements of the same thread", because);
+                }
+            }
         }
     }
 
@@ -239,20 +256,22 @@ impl Tiling {
                 let first = values.first().and_then(at).unwrap_or(0);
                 let whole = values.len() == side.vector;
                 if !whole || values.iter().zip(first..).any(|(value, neighbour)| at(value) != Some(neighbour)) {
-                    let found: Vec<i64> = values.iter().filter_map(at).collect();
+                    let place = |value: &i64| copy.coordinate(element + value);
+                    let found: Vec<String> = values.iter().map(place).collect();
                     flaws.push(
                         Law::Contiguous,
-                        format!("{}: thread {thread} moves elements {found:?} at once", copy.what),
+                        format!("{}: thread {thread} moves {} at once", copy.what, found.join(", ")),
                         format!("{} neighbours", side.vector),
                         "one instruction moves bytes that lie side by side",
                     );
                     return;
                 }
                 if !base.0.is_multiple_of(bytes.0) || !(first as u64 * size).is_multiple_of(bytes.0) {
-                    let found = format!("{}: thread {thread} moves {bytes} at element {first}", copy.what);
+                    let place = copy.coordinate(element + values.first().copied().unwrap_or(0));
+                    let found = format!("{}: thread {thread} moves {bytes} at {place}", copy.what);
                     flaws.push(
                         Law::Aligned,
-                        format!("{found}, from a multiple of {base}"),
+                        format!("{found}, element {first} from a multiple of {base}"),
                         format!("an address that is a multiple of {bytes}"),
                         "the GPU faults on an address that is not aligned to what is moved",
                     );

@@ -240,10 +240,16 @@ impl Tiling {
 }
 
 /// What each thread of a TiledCopy moves.
-pub(super) fn of_tiled(tiled: &TiledCopy, tile: [i64; 2]) -> Result<Sides, LayoutError> {
-    let tile = tile_layout(tile)?;
+pub(super) fn of_tiled(tiled: &TiledCopy, extents: [i64; 2]) -> Result<Sides, LayoutError> {
+    let tile = tile_layout(extents)?;
     let width = |side: &Layout| side.mode(1).map_or(1, |values| values.size());
     let (src, dst) = (tiled.atom().src(), tiled.atom().dst());
+    // One step, in which each thread copies its own: the layout of threads and values itself.
+    let alone = src.mode(0).is_none_or(|threads| threads.size() == 1);
+    if src == dst && alone && tiled.tile()?.ints().as_deref() == Some(&extents[..]) {
+        let own = Moves::new(tiled.layout_tv(), width(src))?;
+        return Ok(Sides { from: own.clone(), to: own });
+    }
     let from = Moves::new(&tiled.tidfrg_s(&tile)?, width(src))?;
     // Most instructions give each thread what it reads.
     let to = if src == dst { from.clone() } else { Moves::new(&tiled.tidfrg_d(&tile)?, width(dst))? };

@@ -173,16 +173,6 @@ impl SharedTensor {
     }
 }
 
-/// The memory of arrays, each with its alignment, one behind the other as in a struct.
-pub(crate) fn storage(arrays: impl IntoIterator<Item = (Bytes, Bytes)>) -> Bytes {
-    let (mut end, mut widest) = (0_u64, 1);
-    for (Bytes(memory), Bytes(alignment)) in arrays {
-        end = end.next_multiple_of(alignment.max(1)) + memory;
-        widest = widest.max(alignment);
-    }
-    Bytes(end.next_multiple_of(widest))
-}
-
 #[cfg(test)]
 mod tests;
 

@@ -173,10 +173,3 @@ fn the_widest_access_is_the_alignment_and_stages_keep_it() {
     let refused = staged(541).expect_err("not aligned");
     assert_eq!((refused.code, refused.found.as_str()), (Code::VectorAlignment, "sA: stages that lie 2164 B apart"));
 }
-
-#[test]
-fn arrays_lie_one_behind_the_other() {
-    let of =
-        |arrays: &[(u64, u64)]| storage(arrays.iter().map(|(memory, alignment)| (Bytes(*memory), Bytes(*alignment)))).0;
-    assert_eq!((of(&[]), of(&[(12, 4)]), of(&[(2300, 4), (2048, 16)]), of(&[(12, 16), (3, 1)])), (0, 12, 4352, 16));
-}

@@ -2,6 +2,7 @@
 //! first.
 
 use super::*;
+use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Place, Role, Schedule, Task, TileCopy};
 
 fn checks() -> Checks {
     Checks::new("Test", &Targets::default())
@@ -15,47 +16,61 @@ fn layout(text: &str) -> Layout {
     text.parse().expect("a layout")
 }
 
+/// The tile of a thread-value layout, moved in vectors of two bytes.
+fn tiling(thr: &str, val: &str) -> Tiling {
+    let (tile, _) = tv_layout(&mut checks(), &layout(thr), &layout(val), 1).expect("a tile");
+    let place = Place::Global(Global { contiguous: 1, align: Bytes(1), multiple: 1, batched: false, whole: false });
+    let engine = Engine::Threads { op: CopyOp::Universal(Bytes(2)), threads: layout(thr), values: layout(val) };
+    Tiling {
+        tile: [tile[0], tile[1], 1],
+        smem: Vec::new(),
+        pipelines: Vec::new(),
+        copies: vec![TileCopy {
+            name: "Y",
+            what: "store of Y",
+            tile,
+            dtype: DType::U8,
+            from: Place::Threads,
+            to: place,
+            engine,
+            guard: Guard::Elements,
+            completes: Completion::Program,
+            split: None,
+        }],
+        mmas: Vec::new(),
+        reduces: Vec::new(),
+        roles: vec![Role { task: Task::All, threads: layout(thr).size() as u32, registers: None }],
+        cluster: [1, 1, 1],
+        schedule: Schedule::OneTileACta,
+    }
+}
+
 #[test]
 fn a_tile_that_is_covered_once_passes() {
     let mut c = checks();
-    let tile = tv_tile(&mut c, &layout("(4,64):(64,1)"), &layout("(16,8):(8,1)"), 8, 0).expect("legal");
-    assert!(c.found.is_empty());
-    assert_eq!((tile.tile, tile.values), ([64, 512], [8, 16, 1]));
-    assert_eq!(tile.tv.to_string(), "((64,4),(8,16)):((512,16),(64,1))");
+    let (thr, val) = (layout("(4,64):(64,1)"), layout("(16,8):(8,1)"));
+    let (tile, tv) = tv_layout(&mut c, &thr, &val, 8).expect("legal");
+    let fragments = tv_tile(&mut c, &tv, &val, 8, 0).expect("legal");
+    assert!(proofs(&mut c, &tiling("(4,64):(64,1)", "(16,8):(8,1)"), "help") && c.found.is_empty());
+    assert_eq!((tile, fragments.values), ([64, 512], [8, 16, 1]));
+    assert_eq!(tv.to_string(), "((64,4),(8,16)):((512,16),(64,1))");
 }
 
 #[test]
-fn two_threads_on_one_element_are_caught() {
-    let mut c = checks();
-    assert_eq!(covers_once(&mut c, &layout("(4,2):(2,2)"), [2, 4], 8), None);
-    assert_eq!(codes(c), [Code::CoversOnce]);
-}
-
-#[test]
-fn a_value_outside_the_tile_is_caught() {
-    let mut c = checks();
-    assert_eq!(covers_once(&mut c, &layout("(4,2):(1,5)"), [2, 4], 8), None);
-    assert_eq!(codes(c), [Code::InBounds]);
-    let mut c = checks();
-    assert_eq!(covers_once(&mut c, &layout("(4,2):(1,-4)"), [2, 4], 8), None);
-    assert_eq!(codes(c), [Code::InBounds]);
-}
-
-#[test]
-fn values_that_leave_the_row_are_caught() {
-    let mut c = checks();
-    assert_eq!(contiguous(&mut c, &layout("(4,2):(2,1)"), [2, 4], 2), None);
-    assert_eq!(codes(c), [Code::VectorContiguity]);
-}
-
-#[test]
-fn a_vector_that_starts_between_is_caught() {
-    // Columns 1 and 2 of a row: contiguous, but not from a multiple of 2.
-    let mut c = checks();
-    assert_eq!(contiguous(&mut c, &layout("(1,(2,2)):(0,(1,2))"), [1, 4], 2), Some(()));
-    let shifted = layout("(3,2):(1,1)");
-    assert_eq!(contiguous(&mut c, &shifted, [1, 4], 2), None);
-    assert_eq!(codes(c), [Code::VectorAlignment]);
+fn flaws_of_a_tiling_are_told_once_for_each_law() {
+    let told = |tiling: &Tiling| {
+        let mut c = checks();
+        assert!(!proofs(&mut c, tiling, "help"));
+        codes(c)
+    };
+    // Values that leave the row, and a tile that has an element more.
+    let mut down = tiling("(1,4):(4,1)", "(2,2):(1,2)");
+    assert_eq!(told(&down), [Code::VectorContiguity]);
+    down.copies.push(down.copies[0].clone());
+    assert_eq!(told(&down), [Code::VectorContiguity]);
+    let mut other = tiling("(1,4):(4,1)", "(1,2):(2,1)");
+    (other.copies[0].tile, other.tile) = ([1, 9], [1, 9, 1]);
+    assert!(!told(&other).is_empty());
 }
 
 #[test]

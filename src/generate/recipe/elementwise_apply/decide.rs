@@ -1,16 +1,18 @@
 //! The decisions for a recipe: modes, classes of tensors, vectors, threads, unrolling.
 
 use super::function::compute;
-use super::turn::Turn;
-use super::{ElementwiseApply, Variant, launch};
+use super::tilings::{self, Walk};
+use super::{ElementwiseApply, Variant, launch, turn};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
 use crate::expr::Checked;
 use crate::layout::{Layout, LayoutError, recast_layout};
+use crate::model::SharedAnalysis;
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{Draft, Entry, ModeStride, Operand, Plan, ProblemShape};
 use crate::recipe::{Recipe, TensorSpec};
+use crate::tiling::Tiling;
 use crate::units::Bytes;
 use crate::view::{Access, MAX_RANK};
 
@@ -76,6 +78,10 @@ pub(super) struct Decision {
     /// The other modes, innermost first: M in the kernel.
     pub(super) m_modes: Vec<usize>,
     pub(super) body: Body,
+    /// Which thread moves what.
+    pub(super) tiling: Tiling,
+    /// The cost of the accesses to shared memory.
+    pub(super) shared: Vec<SharedAnalysis>,
     /// Elements of one vector.
     pub(super) vec: i64,
     pub(super) threads: u32,
@@ -95,7 +101,7 @@ pub(super) enum Body {
         val_layout: Layout,
         remapped: bool,
     },
-    Transposed(Turn),
+    Transposed,
 }
 
 impl Decision {
@@ -129,14 +135,11 @@ pub(in crate::generate::recipe) fn plan_as<R: Recipe>(
     }
     let registers = decision.as_ref().and_then(|d| {
         let in_flight = in_flight(&d.tensors, d.vec, d.unroll);
-        checks::registers(&mut checks, in_flight, d.threads, 1, "a smaller unroll, or fewer threads")
+        checks::registers(&mut checks, in_flight, d.threads, 1, FEWER)
     });
     let warnings = checks.take_warnings();
     let (decision, registers) = checks.finish(decision.zip(registers))?;
-    let (smem, shared) = match &decision.body {
-        Body::Transposed(turn) => (turn.smem(), turn.shared.iter().map(|shared| shared.analysis.clone()).collect()),
-        _ => (Bytes(0), Vec::new()),
-    };
+    let (smem, shared) = (decision.tiling.smem_bytes().unwrap_or(Bytes(u64::MAX)), decision.shared.clone());
     let specs = recipe.inputs.iter().chain(&recipe.outputs);
     let operands = decision.tensors.iter().zip(specs).map(|(tensor, spec)| Operand {
         // Each thread reads its elements of all inputs before it writes the same coordinates.
@@ -175,8 +178,10 @@ fn decide(recipe: &ElementwiseApply, output: &'static str, checks: &mut Checks) 
     let build = |variant: Variant, checks: &mut Checks| {
         let tensors = classify(recipe, &outputs, n_mode, m_modes.first().copied(), variant);
         let vec = vector(recipe, &tensors, variant, checks);
-        let (body, threads, unroll) = structure(recipe, variant, &tensors, vec, checks)?;
-        Some((tensors, vec?, body, threads, unroll))
+        let (body, tiling, unroll) = structure(recipe, variant, &tensors, vec, checks)?;
+        proved(&tiling, checks).then_some(())?;
+        let shared = checks.sound("accesses that are proved can be counted", tiling.shared())?;
+        Some((tensors, vec?, body, (tiling, shared), unroll))
     };
     let built = match (recipe.variant, variant) {
         // Where no tile can be turned, the inputs are read as they lie.
@@ -185,9 +190,16 @@ fn decide(recipe: &ElementwiseApply, output: &'static str, checks: &mut Checks) 
         }
         _ => build(variant, checks),
     };
-    let (checked, (tensors, vec, body, threads, unroll)) = (checked?, built?);
+    let (checked, (tensors, vec, body, (tiling, shared), unroll)) = (checked?, built?);
     let recipe = recipe.clone();
-    Some(Decision { recipe, checked, tensors, n_mode, m_modes, body, vec, threads, unroll })
+    let threads = tiling.threads();
+    Some(Decision { recipe, checked, tensors, n_mode, m_modes, body, tiling, shared, vec, threads, unroll })
+}
+
+/// Whether each element is moved once, by the thread that computes with it, in vectors that are whole and aligned.
+fn proved(tiling: &Tiling, checks: &mut Checks) -> bool {
+    let help = "values contiguous along N, such as val=(16,16):(16,1), or a smaller vector";
+    checks::proofs(checks, tiling, help)
 }
 
 /// As many tensors as the function has inputs and outputs, all of one rank, with strides that tensors can have. The rank.
@@ -357,7 +369,7 @@ fn structure(
     tensors: &[Tensor],
     vec: Option<i64>,
     checks: &mut Checks,
-) -> Option<(Body, u32, i64)> {
+) -> Option<(Body, Tiling, i64)> {
     if matches!(variant, Variant::Tv | Variant::Remapped) {
         return tv(recipe, variant == Variant::Remapped, tensors, vec, checks);
     }
@@ -369,12 +381,18 @@ fn structure(
     let threads = checks::thread_count(checks, threads.into(), "threads=256");
     let (threads, vec) = (threads?, vec?);
     if variant == Variant::Transposed {
-        let turn = Turn::new(tensors, vec, threads, checks)?;
-        let vectors = turn.vectors(vec, threads);
-        return Some((Body::Transposed(turn), threads, vectors));
+        let tiling = turn::tiling(tensors, vec, threads, checks)?;
+        let vectors = tiling.tile[0] * tiling.tile[1] / vec / i64::from(threads);
+        return Some((Body::Transposed, tiling, vectors));
     }
+    // Threads side by side along N, a vector each.
+    let side_by_side_of = |vec: i64, unroll: i64, checks: &mut Checks| {
+        let threads = i64::from(threads);
+        let walk = checks.sound("threads side by side are a layout", Walk::along(1, [1, threads], vec))?;
+        Some(tilings::direct(tensors, [1, threads * vec * unroll], vec, &walk))
+    };
     if variant == Variant::Naive {
-        return Some((Body::Naive, threads, 1));
+        return Some((Body::Naive, side_by_side_of(1, 1, checks)?, 1));
     }
     let unroll = match i64::from(recipe.unroll) {
         0 => {
@@ -384,16 +402,15 @@ fn structure(
         }
         set => set,
     };
-    let vectors = numbered([i64::from(threads), unroll], 0);
-    let cta_vectors = checks.sound("threads and vectors are a layout", vectors)?;
-    Some((Body::Vectorized { cta_vectors }, threads, unroll))
+    let values = in_flight(tensors, vec, unroll);
+    checks::registers(checks, values, threads, 1, FEWER)?;
+    let tiling = side_by_side_of(vec, unroll, checks)?;
+    let cta_vectors = checks.sound("threads and vectors are a layout", tilings::vectors(&tiling, vec))?;
+    Some((Body::Vectorized { cta_vectors }, tiling, unroll))
 }
 
-/// (rows, columns) to their numbers, along the mode `fast` first.
-pub(super) fn numbered(extents: [i64; 2], fast: usize) -> Result<Layout, LayoutError> {
-    let strides = if fast == 0 { [1, extents[0]] } else { [extents[1], 1] };
-    Layout::from_modes([Layout::mode_of(extents[0], strides[0])?, Layout::mode_of(extents[1], strides[1])?])
-}
+/// What takes fewer registers.
+const FEWER: &str = "a smaller unroll, or fewer threads";
 
 /// Bytes of this many vectors of every tensor.
 fn in_flight(tensors: &[Tensor], vec: i64, unroll: i64) -> Bytes {
@@ -411,7 +428,7 @@ fn tv(
     tensors: &[Tensor],
     vec: Option<i64>,
     checks: &mut Checks,
-) -> Option<(Body, u32, i64)> {
+) -> Option<(Body, Tiling, i64)> {
     let help = "a compact layout, such as thr=(4,64):(64,1)";
     let threads = checks::numbers_once(checks, Code::ThreadLayout, "thr", &recipe.thr_layout, help)
         .and_then(|threads| checks::thread_count(checks, threads, "thr=(4,64):(64,1) has 256 threads"));
@@ -437,9 +454,13 @@ fn tv(
         }
         set => set,
     };
-    let tile = checks::tv_tile(checks, &recipe.thr_layout, &val_layout, vec, unroll)?;
+    let (extents, tv) = checks::tv_layout(checks, &recipe.thr_layout, &val_layout, vec)?;
+    let walk = Walk { threads: recipe.thr_layout.clone(), values: val_layout.clone() };
+    let tiling = tilings::direct(tensors, extents, vec, &walk);
+    proved(&tiling, checks).then_some(())?;
+    let tile = checks::tv_tile(checks, &tv, &val_layout, vec, unroll)?;
     let unroll = tile.values[1];
-    Some((Body::Tv { tile: Box::new(tile), val_layout, remapped }, threads, unroll))
+    Some((Body::Tv { tile: Box::new(tile), val_layout, remapped }, tiling, unroll))
 }
 
 /// The bytes of a value layout are not whole elements.

@@ -3,11 +3,11 @@
 use askama::Template;
 
 use super::decide::{Body, Class, Decision, Tensor};
-use super::turn::{Shared, Turn};
 use crate::dtype::DType;
 use crate::emit;
 use crate::expr::{Compute, Helpers};
 use crate::plan::Plan;
+use crate::tiling::{Engine, Place, TileCopy};
 
 /// A tensor as the templates name it.
 struct Operand {
@@ -193,24 +193,30 @@ fn operand(decision: &Decision, tensor: &Tensor, output: Option<usize>) -> Opera
     }
 }
 
-fn turned(decision: &Decision, turn: &Turn) -> Vec<Turned> {
-    let one = |shared: &Shared| {
-        let tensor = &decision.tensors[shared.tensor];
-        let worst = |access: usize| shared.analysis.accesses.get(access).map_or(0, |access| access.worst);
-        Turned {
+fn turned(decision: &Decision) -> Vec<Turned> {
+    let tiles = decision.tiling.smem.iter().zip(&decision.shared);
+    let turned = tiles.filter_map(|(tile, analysis)| {
+        let tensor = decision.tensors.iter().find(|tensor| tensor.name == tile.name)?;
+        let worst = |access: usize| analysis.accesses.get(access).map_or(0, |access| access.worst);
+        Some(Turned {
             name: tensor.name,
             vector: vector(decision, tensor),
-            layout: match shared.swizzle {
-                Some(swizzle) => emit::swizzled_type(swizzle, &turn.layout),
-                None => emit::layout_type(&turn.layout),
-            },
-            bytes: shared.analysis.memory.0,
-            alignment: shared.analysis.alignment.0,
+            layout: tile.ty(),
+            bytes: analysis.memory.0,
+            alignment: analysis.alignment.0,
             store: worst(0),
             load: worst(1),
-        }
-    };
-    turn.shared.iter().map(one).collect()
+        })
+    });
+    turned.collect()
+}
+
+/// The threads and the values of a copy, as `make_tiled_copy` is given them.
+fn walk(copy: Option<&TileCopy>) -> [String; 2] {
+    match copy.map(|copy| &copy.engine) {
+        Some(Engine::Threads { threads, values, .. }) => [emit::layout_type(threads), emit::layout_type(values)],
+        _ => [String::new(), String::new()],
+    }
 }
 
 fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) -> Common<'a> {
@@ -251,6 +257,8 @@ fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) -> Common<'a>
 
 /// The text of the `.cuh` file.
 pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
+    let [tile_m, tile_n, _] = decision.tiling.tile;
+    let tile = [tile_m, tile_n];
     match &decision.body {
         Body::Naive => emit::text(&Naive { c: common(decision, plan, "elementwise_apply/naive.cuh") }),
         Body::Vectorized { cta_vectors } => emit::text(&Vectorized {
@@ -258,28 +266,34 @@ pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
             cta_vectors: emit::layout_type(cta_vectors),
             tiler: emit::shape_type([1, decision.vec]),
         }),
-        Body::Tv { tile, val_layout, remapped } => emit::text(&Tv {
+        Body::Tv { tile: tv, val_layout, remapped } => emit::text(&Tv {
             c: common(decision, plan, "elementwise_apply/tv.cuh"),
             thr_layout: emit::layout_type(&decision.recipe.thr_layout),
             val_layout: emit::layout_type(val_layout),
-            tiler: emit::shape_type(tile.tile),
-            tv_layout: emit::layout_type(&tile.tv),
-            tv_frag: emit::layout_type(&tile.frag),
-            values: tile.values.iter().product(),
-            tile: tile.tile,
-            tile_size: tile.tile[0] * tile.tile[1],
+            tiler: emit::shape_type(tile),
+            tv_layout: emit::layout_type(&tv.tv),
+            tv_frag: emit::layout_type(&tv.frag),
+            values: tv.values.iter().product(),
+            tile,
+            tile_size: tile_m * tile_n,
             remapped: *remapped,
         }),
-        Body::Transposed(turn) => emit::text(&Transposed {
-            c: common(decision, plan, "elementwise_apply/transposed.cuh"),
-            tiler: emit::shape_type(turn.tile),
-            tile: turn.tile,
-            turned: turned(decision, turn),
-            direct: decision.tensors.iter().filter(|t| t.class != Class::Transposed).map(|t| t.name).collect(),
-            thr_in: emit::layout_type(&turn.come_in.threads),
-            val_in: emit::layout_type(&turn.come_in.values),
-            thr_out: emit::layout_type(&turn.go_out.threads),
-            val_out: emit::layout_type(&turn.go_out.values),
-        }),
+        Body::Transposed => {
+            let into = |copy: &&TileCopy| matches!(copy.to, Place::Shared(_));
+            let out = |copy: &&TileCopy| matches!(copy.to, Place::Global(_));
+            let [thr_in, val_in] = walk(decision.tiling.copies.iter().find(into));
+            let [thr_out, val_out] = walk(decision.tiling.copies.iter().find(out));
+            emit::text(&Transposed {
+                c: common(decision, plan, "elementwise_apply/transposed.cuh"),
+                tiler: emit::shape_type(tile),
+                tile,
+                turned: turned(decision),
+                direct: decision.tensors.iter().filter(|t| t.class != Class::Transposed).map(|t| t.name).collect(),
+                thr_in,
+                val_in,
+                thr_out,
+                val_out,
+            })
+        }
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
         Body::Vectorized { .. } => "vectorized: a thread takes whole vectors, the threads of a block side by side",
         Body::Tv { remapped: false, .. } => "tv: a thread-value layout on tiles, blocks down the columns",
         Body::Tv { remapped: true, .. } => "remapped: a thread-value layout on tiles, blocks along the rows",
-        Body::Transposed(_) => "transposed: tiles turned in shared memory",
+        Body::Transposed => "transposed: tiles turned in shared memory",
     };
     let why =
         if decision.recipe.variant == super::Variant::Auto { "chosen from the strides" } else { "from the recipe" };
@@ -64,14 +64,18 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
         facts.push(Fact::new(t.name, how, why));
     }
     if let Body::Tv { tile, .. } = &decision.body {
-        let [m, n] = tile.tile;
+        let [m, n, _] = decision.tiling.tile;
         facts.push(Fact::new("tiler", format!("({m},{n})"), "make_layout_tv: thread extents times value extents"));
         facts.push(Fact::new("TV layout", tile.tv.to_string(), "(tid,vid) -> (TileM,TileN), make_layout_tv"));
         facts.push(Fact::new("fragment", tile.frag.to_string(), "(tid,VEC,UNROLL,STEP) -> (TileM,TileN)"));
-        facts.push(Fact::new("coverage", "each element of the tile once", "looked at every (tid,vid)"));
+        facts.push(Fact::new(
+            "coverage",
+            "each element of the tile once",
+            "each is moved once, whole vectors at aligned columns",
+        ));
     }
-    if let Body::Transposed(turn) = &decision.body {
-        let [m, n] = turn.tile;
+    if let Body::Transposed = &decision.body {
+        let [m, n, _] = decision.tiling.tile;
         facts.push(Fact::new("tile", format!("({m},{n})"), "turned by one block"));
     }
     facts.push(Fact::new("unroll", format!("{unroll} vectors a thread"), "of each tensor, in flight at once"));
@@ -80,8 +84,10 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
     let grid = match &decision.body {
         Body::Naive => format!("ceil_div(M*N,{threads})"),
         Body::Vectorized { .. } => format!("ceil_div(M*ceil_div(N,{vec}),{per_block})"),
-        Body::Tv { tile, .. } => format!("ceil_div(M,{}) * ceil_div(N,{})", tile.tile[0], tile.tile[1]),
-        Body::Transposed(turn) => format!("ceil_div(M,{}) * ceil_div(N,{})", turn.tile[0], turn.tile[1]),
+        Body::Tv { .. } | Body::Transposed => {
+            let [m, n, _] = decision.tiling.tile;
+            format!("ceil_div(M,{m}) * ceil_div(N,{n})")
+        }
     };
     facts.push(Fact::new("grid", grid, "one dimension"));
     facts

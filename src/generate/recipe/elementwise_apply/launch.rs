@@ -40,7 +40,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         Body::Naive => Vec::new(),
         Body::Vectorized { .. } => vec![vectors, whole, ("aligned", together)],
         Body::Tv { .. } => vec![("aligned", at_zero)],
-        Body::Transposed(_) => vec![("aligned", at_zero), (TURNED, turned)],
+        Body::Transposed => vec![("aligned", at_zero), (TURNED, turned)],
     };
     fields.extend(follow.into_iter().map(|(name, doc)| (name.into(), ParamType::I32, doc.into(), Given::Follows)));
     let ty = match decision.checked.compute() {
@@ -126,7 +126,7 @@ pub(super) fn rule(decision: &Decision) -> Rule {
             rule.derive("whole", at_zero.and(n.clone().divides_by(vec)));
             rule.derive("aligned", together);
         }
-        Body::Tv { .. } | Body::Transposed(_) => {
+        Body::Tv { .. } | Body::Transposed => {
             rule.derive("aligned", at_zero);
         }
     }
@@ -137,8 +137,10 @@ pub(super) fn rule(decision: &Decision) -> Rule {
             let vectors = rule.steps.find("vectors");
             counted(&mut rule, m, vectors, threads * decision.unroll)
         }
-        Body::Tv { tile, .. } => m[0].clone().ceil_div(tile.tile[0]) * n.ceil_div(tile.tile[1]),
-        Body::Transposed(turn) => m[0].clone().ceil_div(turn.tile[0]) * n.ceil_div(turn.tile[1]),
+        Body::Tv { .. } | Body::Transposed => {
+            let [tile_m, tile_n, _] = decision.tiling.tile;
+            m[0].clone().ceil_div(tile_m) * n.ceil_div(tile_n)
+        }
     };
     rule.grid(something, [blocks, 1.into(), 1.into()]);
     rule
@@ -171,7 +173,7 @@ fn alignment(decision: &Decision, rule: &mut Rule) {
         let together = rule.steps.set(TOGETHER, together);
         rule.steps.set(AT_ZERO, Int::all([together].into_iter().chain(last.into_iter().map(|phase| phase.is(0)))));
     }
-    if matches!(decision.body, Body::Transposed(_)) {
+    if matches!(decision.body, Body::Transposed) {
         let turned = decision.tensors.iter().filter(|t| t.class == Class::Transposed);
         let aligned = turned.flat_map(|t| {
             let address = rule.param(&t.param()).divides_by(t.dtype.bytes().0 as i64 * vec);
@@ -203,8 +205,7 @@ fn longest(decision: &Decision) -> i64 {
         Body::Naive => 1,
         // Rows that begin between two multiples of the vector have one more.
         Body::Vectorized { .. } => 2 * decision.vec,
-        Body::Tv { tile, .. } => tile.tile[0].max(tile.tile[1]),
-        Body::Transposed(turn) => turn.tile[0].max(turn.tile[1]),
+        Body::Tv { .. } | Body::Transposed => decision.tiling.tile[0].max(decision.tiling.tile[1]),
     };
     i64::from(i32::MAX) - past_the_end
 }

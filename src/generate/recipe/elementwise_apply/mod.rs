@@ -9,6 +9,7 @@ mod function;
 mod launch;
 mod predict;
 mod spec;
+mod tilings;
 mod turn;
 
 pub use crate::recipe::tensor_args::TensorArgs as ElementwiseApplyArgs;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::decide::{Body, Class, Decision, Tensor};
 use super::launch::{Alignment, merging};
-use super::turn::extents;
 use crate::model::banks::WARP;
 use crate::model::traffic::{Counter, LINE, Prediction};
 use crate::plan::Mode;
+use crate::tiling::{Place, TileCopy};
 use crate::view::ViewRef;
 
 /// A vector of one thread: coordinate of its first element, which may lie before the row, and whether it is moved whole.
@@ -84,27 +84,9 @@ pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Predicti
     let blocks = match &decision.body {
         Body::Naive => launch.linear(&mut counters, false),
         Body::Vectorized { .. } => launch.linear(&mut counters, true),
-        Body::Tv { tile, .. } => {
-            let vid = |v: i64, u: i64, step: i64| v + decision.vec * (u + decision.unroll * step);
-            let steps = tile.values[2];
-            let at = |thread: i64, u: i64, step: i64| {
-                let index = tile.tv.at(thread + i64::from(decision.threads) * vid(0, u, step)).unwrap_or(0);
-                (index % tile.tile[0], index / tile.tile[0])
-            };
-            launch.tiles(&mut counters, tile.tile, steps * decision.unroll, &|thread, k| {
-                at(thread, k % decision.unroll, k / decision.unroll)
-            })
-        }
-        Body::Transposed(turn) => {
-            let [out_m, out_n] = extents(&turn.go_out.threads);
-            let [in_m, in_n] = extents(&turn.come_in.threads);
-            let down = turn.tile[0] / out_m;
-            let out = |thread: i64, k: i64| {
-                (thread / out_n + out_m * (k % down), decision.vec * (thread % out_n + out_n * (k / down)))
-            };
-            let bring = |thread: i64, k: i64| (decision.vec * (thread % in_m), thread / in_m + in_n * k);
-            launch.turned(&mut counters, turn.tile, turn.tile[1] / in_n, &bring);
-            launch.tiles(&mut counters, turn.tile, decision.unroll, &out)
+        Body::Tv { .. } | Body::Transposed => {
+            launch.turned(&mut counters)?;
+            launch.tiles(&mut counters)?
         }
     };
     let traffic = counters.iter().map(Counter::traffic).collect();
@@ -205,45 +187,52 @@ impl Launch<'_> {
         }
     }
 
-    /// The corners of the tiles.
-    fn corners(&self, [tile_m, tile_n]: [i64; 2]) -> impl Iterator<Item = (i64, i64)> {
-        let (rest_m, rest_n) = ((self.m[0].extent - 1) / tile_m + 1, (self.n.extent - 1) / tile_n + 1);
-        (0..rest_m).flat_map(move |i| (0..rest_n).map(move |j| (i * tile_m, j * tile_n)))
+    /// What the threads of a tile move, by the first copy of a kind: the first element of each lane, for each request of each warp.
+    fn requests(&self, of: impl Fn(&TileCopy) -> bool) -> Option<Vec<Vec<[i64; 2]>>> {
+        let tiling = &self.decision.tiling;
+        let Some(copy) = tiling.copies.iter().find(|copy| of(copy)) else { return Some(Vec::new()) };
+        let moves = tiling.moves(copy).ok()??;
+        let place = |element: i64| [element % copy.tile[0], element / copy.tile[0]];
+        Some(moves.requests(moves.vector()).map(|lanes| lanes.map(place).collect()).collect())
     }
 
-    /// Tiles, each of whose threads takes `steps` vectors along N.
-    fn tiles(&self, counters: &mut [Counter], tile: [i64; 2], steps: i64, at: &dyn Fn(i64, i64) -> (i64, i64)) -> u64 {
+    /// The corners of the tiles.
+    fn corners(&self) -> impl Iterator<Item = [i64; 2]> {
+        let [tile_m, tile_n, _] = self.decision.tiling.tile;
+        let (rest_m, rest_n) = ((self.m[0].extent - 1) / tile_m + 1, (self.n.extent - 1) / tile_n + 1);
+        (0..rest_m).flat_map(move |i| (0..rest_n).map(move |j| [i * tile_m, j * tile_n]))
+    }
+
+    /// What threads move along N, as the first output goes: the number of tiles.
+    fn tiles(&self, counters: &mut [Counter]) -> Option<u64> {
         let Alignment { at_zero: aligned, .. } = self.alignment;
-        let (vec, threads) = (self.decision.vec, i64::from(self.decision.threads));
+        let vec = self.decision.vec;
+        let requests = self.requests(|copy| matches!(copy.to, Place::Global(_)))?;
         let mut blocks = 0;
-        for (m0, n0) in self.corners(tile) {
+        for [m0, n0] in self.corners() {
             blocks += 1;
-            for (first, step) in (0..threads).step_by(WARP).flat_map(|w| (0..steps).map(move |s| (w, s))) {
-                let vector = |lane: i64| {
-                    let (m, n) = at(first + lane, step);
+            for lanes in &requests {
+                let vector = |[m, n]: &[i64; 2]| {
                     let (m, n) = (m0 + m, n0 + n);
                     let inside = m < self.rows && n + vec <= self.n.extent;
-                    (first + lane < threads).then_some(Vector { m, n, whole: aligned && inside })
+                    Some(Vector { m, n, whole: aligned && inside })
                 };
-                let lanes: Vec<Option<Vector>> = (0..WARP as i64).map(vector).collect();
+                let lanes: Vec<Option<Vector>> = lanes.iter().map(vector).collect();
                 self.all(counters, &lanes, |class| class != Class::Transposed);
             }
         }
-        blocks
+        Some(blocks)
     }
 
-    /// Tiles of the inputs that are turned, each of whose threads takes `steps` vectors along M.
-    fn turned(&self, counters: &mut [Counter], tile: [i64; 2], steps: i64, at: &dyn Fn(i64, i64) -> (i64, i64)) {
-        let (vec, threads) = (self.decision.vec, i64::from(self.decision.threads));
+    /// What threads bring in along M: vectors of the inputs that are turned.
+    fn turned(&self, counters: &mut [Counter]) -> Option<()> {
+        let vec = self.decision.vec;
         let Alignment { turned: aligned, .. } = self.alignment;
         let (rows, cols) = (self.rows, self.n.extent);
-        for (m0, n0) in self.corners(tile) {
-            for (first, step) in (0..threads).step_by(WARP).flat_map(|w| (0..steps).map(move |s| (w, s))) {
-                let place = |lane: i64| {
-                    let (m, n) = at(first + lane, step);
-                    (m0 + m, n0 + n)
-                };
-                let lanes = || (0..WARP as i64).filter(|lane| first + lane < threads).map(place);
+        let requests = self.requests(|copy| matches!(copy.to, Place::Shared(_)))?;
+        for [m0, n0] in self.corners().filter(|_| !requests.is_empty()) {
+            for lanes in &requests {
+                let lanes = || lanes.iter().map(|[m, n]| (m0 + m, n0 + n));
                 for (index, counter) in counters.iter_mut().enumerate() {
                     if self.decision.tensors[index].class != Class::Transposed {
                         continue;
@@ -259,5 +248,6 @@ impl Launch<'_> {
                 }
             }
         }
+        Some(())
     }
 }

@@ -87,4 +87,10 @@ fn what_breaks_a_row_program_is_found() {
     assert_eq!(broken(rows(), unaligned), [Law::Guarded, Law::Aligned]);
     assert_eq!(broken(rows(), |t| t.reduces[0].of = Reduced::Copied("LoadZ")), [Law::Reduces]);
     assert_eq!(broken(rows(), |t| t.cluster = [1, 1, 1]), [Law::Reduces]);
+    // A thread that stores others than it loaded: each element is stored once, but by the wrong thread.
+    let crossed = |t: &mut Tiling| {
+        let Engine::Threads { threads, .. } = &mut t.copies[1].engine else { unreachable!("threads") };
+        *threads = "(1,(128,2)):(256,(2,1))".parse().expect("a layout");
+    };
+    assert_eq!(broken(rows(), crossed), [Law::CoversOnce]);
 }

@@ -1,0 +1,115 @@
+//! The tiling of a kernel: which thread moves which elements of a CTA's tile, at once or one by one, and how tiles are turned.
+
+use super::decide::{Class, Tensor};
+use crate::layout::{Layout, LayoutError};
+use crate::tiling::{
+    Completion, CopyOp, Engine, Global, Guard, Lives, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy, Tiling,
+};
+use crate::units::Bytes;
+
+/// Which thread has which elements of a tile: `make_tiled_copy`'s layouts.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    /// `(ThrM,ThrN)` to thread.
+    pub(super) threads: Layout,
+    /// `(ValM,ValN)` to value of a thread.
+    pub(super) values: Layout,
+}
+
+impl Walk {
+    /// Threads that are numbered along a mode first, with a vector along it each.
+    pub(super) fn along(mode: usize, threads: [i64; 2], vec: i64) -> Result<Self, LayoutError> {
+        let values = if mode == 0 { [vec, 1] } else { [1, vec] };
+        Ok(Self { threads: numbered(threads, mode)?, values: numbered(values, mode)? })
+    }
+
+    fn count(&self) -> u32 {
+        u32::try_from(self.threads.size()).unwrap_or(u32::MAX)
+    }
+}
+
+/// (rows, columns) to their numbers, along the mode `fast` first.
+fn numbered(extents: [i64; 2], fast: usize) -> Result<Layout, LayoutError> {
+    let strides = if fast == 0 { [1, extents[0]] } else { [extents[1], 1] };
+    Layout::from_modes([Layout::mode_of(extents[0], strides[0])?, Layout::mode_of(extents[1], strides[1])?])
+}
+
+/// A copy of a tensor's tile by threads. What lies across an end, or is not aligned, is moved element by element.
+fn copy(tensor: &Tensor, what: &'static str, tile: [i64; 2], vec: i64, walk: &Walk, places: [Place; 2]) -> TileCopy {
+    let [from, to] = places;
+    let global = places.iter().any(|place| matches!(place, Place::Global(_)));
+    TileCopy {
+        name: tensor.name,
+        what,
+        tile,
+        dtype: tensor.dtype,
+        from,
+        to,
+        engine: Engine::Threads {
+            op: CopyOp::Universal(Bytes(vec as u64 * tensor.dtype.bytes().0)),
+            threads: walk.threads.clone(),
+            values: walk.values.clone(),
+        },
+        guard: if global { Guard::Elements } else { Guard::None },
+        completes: Completion::Program,
+        split: None,
+    }
+}
+
+/// A tensor in global memory, of any extents and at any address: a launch tells whether it is aligned.
+fn global(tensor: &Tensor, contiguous: usize) -> Place {
+    Place::Global(Global { contiguous, align: tensor.dtype.bytes(), multiple: 1, batched: false, whole: false })
+}
+
+/// The tile of a CTA: every tensor that lies along N goes by way of the threads' registers, the inputs before the outputs.
+pub(super) fn direct(tensors: &[Tensor], tile: [i64; 2], vec: i64, walk: &Walk) -> Tiling {
+    let moves = |tensor: &Tensor| {
+        let vec = if tensor.class == Class::Contiguous { vec } else { 1 };
+        let (what, places) = match tensor.output {
+            true => ("store of an output", [Place::Threads, global(tensor, 1)]),
+            false => ("load of an input", [global(tensor, 1), Place::Threads]),
+        };
+        copy(tensor, what, tile, vec, walk, places)
+    };
+    Tiling {
+        tile: [tile[0], tile[1], 1],
+        smem: Vec::new(),
+        pipelines: Vec::new(),
+        copies: tensors.iter().filter(|tensor| tensor.class != Class::Transposed).map(moves).collect(),
+        mmas: Vec::new(),
+        reduces: Vec::new(),
+        roles: vec![Role { task: Task::All, threads: walk.count(), registers: None }],
+        cluster: [1, 1, 1],
+        schedule: Schedule::OneTileACta,
+    }
+}
+
+/// The same with inputs that come in along M and go out along N: by way of shared memory, without swizzles.
+pub(super) fn turned(tensors: &[Tensor], side: i64, vec: i64, walks: [&Walk; 2]) -> Result<Tiling, LayoutError> {
+    let [come_in, go_out] = walks;
+    let tile = [side, side];
+    let mut tiling = direct(tensors, tile, vec, go_out);
+    for tensor in tensors.iter().filter(|tensor| tensor.class == Class::Transposed) {
+        let shared = Place::Shared(tensor.name);
+        let bring = [global(tensor, 0), shared];
+        tiling.copies.push(copy(tensor, "store of a vector", tile, vec, come_in, bring));
+        tiling.copies.push(copy(tensor, "load of an element", tile, 1, go_out, [shared, Place::Threads]));
+        tiling.smem.push(SmemTensor {
+            name: tensor.name,
+            modes: "(TileM,TileN)",
+            dtype: tensor.dtype,
+            swizzle: None,
+            layout: numbered(tile, 0)?,
+            align: Bytes(vec as u64 * tensor.dtype.bytes().0),
+            proxy: Proxy::Generic,
+            lives: Lives::Kernel,
+        });
+    }
+    Ok(tiling)
+}
+
+/// (tid,UNROLL) to the vector of the CTA, where vectors are moved side by side.
+pub(super) fn vectors(tiling: &Tiling, vec: i64) -> Result<Layout, LayoutError> {
+    let threads = i64::from(tiling.threads());
+    numbered([threads, tiling.tile[1] / (vec * threads).max(1)], 0)
+}
