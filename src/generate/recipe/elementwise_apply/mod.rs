@@ -77,10 +77,8 @@ as_displayed!(Variant);
 
 /// Row-major `(rows,cols):(cols,1)`.
 fn row_major([rows, cols]: [i64; 2]) -> Layout {
-    match format!("({rows},{cols}):({cols},1)").parse() {
-        Ok(layout) => layout,
-        Err(defect) => unreachable!("({rows},{cols}):({cols},1) is a layout: {defect}"),
-    }
+    let layout = tilings::numbered([rows, cols], 1);
+    layout.unwrap_or_else(|defect| unreachable!("({rows},{cols}):({cols},1) is a layout: {defect}"))
 }
 
 impl ElementwiseApply {

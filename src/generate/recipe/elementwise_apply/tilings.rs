@@ -29,7 +29,7 @@ impl Walk {
 }
 
 /// (rows, columns) to their numbers, along the mode `fast` first.
-fn numbered(extents: [i64; 2], fast: usize) -> Result<Layout, LayoutError> {
+pub(super) fn numbered(extents: [i64; 2], fast: usize) -> Result<Layout, LayoutError> {
     let strides = if fast == 0 { [1, extents[0]] } else { [extents[1], 1] };
     Layout::from_modes([Layout::mode_of(extents[0], strides[0])?, Layout::mode_of(extents[1], strides[1])?])
 }
