@@ -1,25 +1,17 @@
 //! Loads and stores of whole warps. If all lanes are in one variable or allocation, no lane is checked by itself.
 
 use super::access::{addresses, extend, fault, locate, read, write};
+use super::hopper::Issue;
 use super::places::{Asked, Room, find, find_any};
-use super::vector::Rows;
 use super::warp::{Block, Warp};
 use super::{Grid, defined, moves, race};
-use crate::code::Inst;
 use crate::types::Space;
 
 /// # Safety
 /// The operands are those of the warp.
 #[inline(always)]
-pub(super) unsafe fn load<const CHECKED: bool>(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    r: Rows,
-    inst: &Inst,
-    pc: u32,
-    mask: u32,
-) {
+pub(super) unsafe fn load<const CHECKED: bool>(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issue<'_>) {
+    let Issue { r, inst, pc, mask, .. } = issue;
     // SAFETY: in a `Code` the entry lies in its table (5), and the registers in the list (4).
     let (mem, list) = unsafe {
         let mem = g.code.mems.get_unchecked(inst.x as usize);
@@ -31,20 +23,20 @@ pub(super) unsafe fn load<const CHECKED: bool>(
         return unsafe {
             match find(g, b, w, r, asked, mask) {
                 Some(places) => moves::load(g.memory, r, mem, list, &places, mask),
-                None => load_each(g, b, w, r, inst, pc, mask),
+                None => load_each(g, b, w, issue),
             }
         };
     }
     // SAFETY: as above.
     let Some(places) = (unsafe { find_any(g, b, w, r, asked, mask) }) else {
         // SAFETY: as above.
-        return unsafe { load_each(g, b, w, r, inst, pc, mask) };
+        return unsafe { load_each(g, b, w, issue) };
     };
     // SAFETY: the caller says so for the rows, and the lanes lie in the room.
     unsafe { moves::load(g.memory, r, mem, list, &places, mask) };
     if CHECKED && g.checks.init {
         // SAFETY: the lanes lie in the room.
-        unsafe { defined::loaded_together(g, b, w, inst, mem, places.room, pc, mask, &places.addresses()) };
+        unsafe { defined::loaded_together(g, b, w, issue, &places) };
     }
     if CHECKED && g.checks.races && !matches!(mem.space, Space::Local | Space::Const | Space::Param) {
         let is_global = matches!(places.room, Room::Global { .. });
@@ -57,8 +49,8 @@ pub(super) unsafe fn load<const CHECKED: bool>(
 /// # Safety
 /// The operands are those of the warp.
 #[inline(never)]
-#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
-unsafe fn load_each(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, inst: &Inst, pc: u32, mask: u32) {
+unsafe fn load_each(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issue<'_>) {
+    let Issue { r, inst, pc, mask, .. } = issue;
     let mem = &g.code.mems[inst.x as usize];
     // SAFETY: the caller says so.
     let at = &unsafe { addresses(r, inst.a, mem.address64, mem.offset, mask) };
@@ -95,15 +87,8 @@ unsafe fn load_each(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, inst: &I
 /// # Safety
 /// The operands are those of the warp.
 #[inline(always)]
-pub(super) unsafe fn store<const CHECKED: bool>(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    r: Rows,
-    inst: &Inst,
-    pc: u32,
-    mask: u32,
-) {
+pub(super) unsafe fn store<const CHECKED: bool>(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issue<'_>) {
+    let Issue { r, inst, pc, mask, .. } = issue;
     // SAFETY: in a `Code` the entry lies in its table (5), and the registers in the list (4).
     let (mem, list) = unsafe {
         let mem = g.code.mems.get_unchecked(inst.x as usize);
@@ -115,14 +100,14 @@ pub(super) unsafe fn store<const CHECKED: bool>(
         return unsafe {
             match find(g, b, w, r, asked, mask) {
                 Some(places) => moves::store(g.memory, r, mem, list, &places, mask),
-                None => store_each(g, b, w, r, inst, pc, mask),
+                None => store_each(g, b, w, issue),
             }
         };
     }
     // SAFETY: as above.
     let Some(places) = (unsafe { find_any(g, b, w, r, asked, mask) }) else {
         // SAFETY: as above.
-        return unsafe { store_each(g, b, w, r, inst, pc, mask) };
+        return unsafe { store_each(g, b, w, issue) };
     };
     if CHECKED && g.checks.races && mem.space != Space::Local {
         let is_global = matches!(places.room, Room::Global { .. });
@@ -132,7 +117,7 @@ pub(super) unsafe fn store<const CHECKED: bool>(
     unsafe { moves::store(g.memory, r, mem, list, &places, mask) };
     if CHECKED && g.checks.init {
         // SAFETY: the lanes lie in the room.
-        unsafe { defined::stored_together(g, b, w, inst, mem, places.room, pc, mask, &places.addresses()) };
+        unsafe { defined::stored_together(g, b, w, issue, &places) };
     }
 }
 
@@ -141,8 +126,8 @@ pub(super) unsafe fn store<const CHECKED: bool>(
 /// # Safety
 /// The operands are those of the warp.
 #[inline(never)]
-#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
-unsafe fn store_each(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, inst: &Inst, pc: u32, mask: u32) {
+unsafe fn store_each(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issue<'_>) {
+    let Issue { r, inst, pc, mask, .. } = issue;
     let mem = &g.code.mems[inst.x as usize];
     // SAFETY: the caller says so.
     let at = &unsafe { addresses(r, inst.a, mem.address64, mem.offset, mask) };

@@ -2,10 +2,11 @@
 
 use super::Grid;
 use super::access::{Place, locate};
+use super::hopper::Issue;
 use super::origin::{self, Decides};
-use super::places::Room;
+use super::places::{Places, Room};
 use super::warp::{Block, Warp};
-use crate::code::{AtomOp, Class, Inst, MemInfo, NONE};
+use crate::code::{AtomOp, Class, Inst, NONE};
 use crate::memory::Memory;
 use crate::types::Space;
 
@@ -194,18 +195,9 @@ unsafe fn all_written(memory: &Memory, room: Room, at: &[u64; 32], total: u64) -
 /// # Safety
 /// The lanes were found by `places::find`.
 #[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
-pub(super) unsafe fn loaded_together(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    inst: &Inst,
-    mem: &MemInfo,
-    room: Room,
-    pc: u32,
-    mask: u32,
-    at: &[u64; 32],
-) {
+pub(super) unsafe fn loaded_together(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issue<'_>, places: &Places) {
+    let Issue { inst, pc, mask, .. } = issue;
+    let (mem, room, at) = (&g.code.mems[inst.x as usize], places.room, &places.addresses());
     let guard = inst.guard != NONE && w.shadow.pred(inst.guard >> 1) & mask != 0;
     // SAFETY: the caller says so.
     if !guard && unsafe { all_written(g.memory, room, at, u64::from(mem.bytes * mem.elements)) } {
@@ -223,18 +215,9 @@ pub(super) unsafe fn loaded_together(
 /// # Safety
 /// The lanes were found by `places::find`.
 #[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
-pub(super) unsafe fn stored_together(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    inst: &Inst,
-    mem: &MemInfo,
-    room: Room,
-    pc: u32,
-    mask: u32,
-    at: &[u64; 32],
-) {
+pub(super) unsafe fn stored_together(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issue<'_>, places: &Places) {
+    let Issue { inst, pc, mask, .. } = issue;
+    let (mem, room, at) = (&g.code.mems[inst.x as usize], places.room, &places.addresses());
     let list = g.code.listed(inst);
     let total = u64::from(mem.bytes * mem.elements);
     if w.shadow.any_of(list) {
