@@ -37,4 +37,6 @@ mod variables;
 
 // What `downstream` takes from the library, under the names that it has there.
 #[cfg(feature = "emit")]
-use cutemplate::{arch, diagnostic, dtype, emit, expr, model, plan, recipe, reference, settings, units, view};
+use cutemplate::{
+    arch, diagnostic, dtype, emit, expr, layout, model, plan, recipe, reference, settings, tiling, units, view,
+};

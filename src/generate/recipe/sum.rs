@@ -11,6 +11,7 @@ use crate::emit;
 #[cfg(feature = "emit")]
 use crate::expr::Helpers;
 use crate::expr::{Compute, Function};
+use crate::layout::{Layout, LayoutError};
 use crate::model::banks::WARP;
 use crate::model::{Prediction, Traffic};
 use crate::plan::checks::{self, Checks};
@@ -24,6 +25,10 @@ use crate::recipe::reader::Reader;
 use crate::recipe::{OfTensors, Recipe, TensorSpec};
 use crate::reference::RowSum;
 use crate::settings::{Setting, named};
+use crate::tiling::{
+    Completion, CopyOp, Engine, Global, Guard, Lives, Place, Proxy, ReduceOp, Reduced, Role, Schedule, Scope,
+    SmemTensor, Task, TileCopy, TileReduce, Tiling,
+};
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
 
@@ -122,23 +127,30 @@ struct Decision {
     recipe: Sum,
     /// The function of the terms.
     sums: RowSum,
+    /// Which thread adds what.
+    tiling: Tiling,
 }
 
 fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
     checks::kernel_name(&mut checks, name);
-    refuse(recipe, &mut checks);
+    let whole_warps = refuse(recipe, &mut checks);
     let map = checks::traced(&mut checks, &recipe.function, Compute::F32);
-    let map = checks.finish(map)?;
+    let tiling = whole_warps.then(|| tiling(recipe));
+    let tiling = tiling.and_then(|tiling| checks.sound("threads of rows are a layout", tiling));
+    if let Some(tiling) = &tiling {
+        checks::proofs(&mut checks, tiling, "threads=256");
+    }
+    let (map, tiling) = checks.finish(map.zip(tiling))?;
     let inputs = INPUTS.iter().zip(&recipe.inputs);
     let inputs = inputs.map(|(name, spec)| Operand::new(name, spec.dtype, Access::Read, &spec.strides));
-    let decision = Decision { recipe: recipe.clone(), sums: RowSum(map) };
-    let warps = u64::from(decision.group()) / WARP as u64;
+    let smem = tiling.smem_bytes().unwrap_or(Bytes(u64::MAX));
+    let decision = Decision { recipe: recipe.clone(), sums: RowSum(map), tiling };
     let draft = Draft {
         operands: inputs.chain([Operand::new("Y", recipe.out, Access::Write, &[ModeStride::Dynamic])]).collect(),
         rule: decision.rule(),
         params: params(recipe),
-        entries: vec![Entry::new(name, recipe.threads, Bytes(if warps > 1 { 4 * warps } else { 0 }))],
+        entries: vec![Entry::new(name, decision.tiling.threads(), smem)],
         scalars: recipe.function.scalars().to_vec(),
         problem: Some(problem(recipe.inputs.len())),
         ..Draft::of(recipe, name, targets)
@@ -148,7 +160,7 @@ fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> 
         Fact::new("row", format!("{} threads", decision.group()), "each of n threads adds every n-th element"),
         Fact::new("grid", format!("ceil_div(M,{})", decision.rows()), "rows per block"),
     ];
-    // SAFETY: a row's threads read its elements and write its sum; extents at which coordinates overflow are refused.
+    // SAFETY: the proofs of its tiling show that a row's threads read each element once, and which of them hold its sum; extents at which coordinates overflow are refused.
     let plan = unsafe { draft.of_tensors().plan(decision) };
     Ok(plan.with_facts(facts))
 }
@@ -162,8 +174,69 @@ fn problem(inputs: usize) -> ProblemShape {
     )
 }
 
-/// The tests for everything that is not a valid recipe.
-fn refuse(recipe: &Sum, checks: &mut Checks) {
+/// A step of a block: as many elements of each of its rows as a row has threads, one each. Lanes add up what a warp has, then warps.
+fn tiling(recipe: &Sum) -> Result<Tiling, LayoutError> {
+    let group = i64::from(if recipe.by == Group::Warp { WARP as u32 } else { recipe.threads });
+    let (rows, warps) = (i64::from(recipe.threads) / group, group / WARP as i64);
+    let modes = |extents: [i64; 2]| {
+        Layout::from_modes([Layout::mode_of(extents[0], extents[1])?, Layout::mode_of(extents[1], 1)?])
+    };
+    let (threads, values) = (modes([rows, group])?, modes([1, 1])?);
+    let load = |(name, spec): (&'static str, &TensorSpec)| TileCopy {
+        name,
+        what: "load of an input",
+        tile: [rows, group],
+        dtype: spec.dtype,
+        from: Place::Global(Global {
+            contiguous: 1,
+            align: spec.dtype.bytes(),
+            multiple: 1,
+            batched: false,
+            whole: false,
+        }),
+        to: Place::Threads,
+        engine: Engine::Threads {
+            op: CopyOp::Universal(spec.dtype.bytes()),
+            threads: threads.clone(),
+            values: values.clone(),
+        },
+        guard: Guard::Elements,
+        completes: Completion::Program,
+        split: None,
+    };
+    let of_warps = SmemTensor {
+        name: "Sum",
+        modes: "(1,WARPS)",
+        dtype: DType::F32,
+        swizzle: None,
+        layout: modes([1, warps])?,
+        align: DType::F32.bytes(),
+        proxy: Proxy::Generic,
+        lives: Lives::Kernel,
+    };
+    let copies: Vec<TileCopy> = INPUTS.into_iter().zip(&recipe.inputs).map(load).collect();
+    let sum = copies.first().map(|first| TileReduce {
+        what: "sum of a row",
+        of: Reduced::Copied(first.name),
+        mode: 1,
+        op: ReduceOp::Sum,
+        over: [Scope::Lanes].into_iter().chain((warps > 1).then_some(Scope::Warps("Sum"))).collect(),
+    });
+    Ok(Tiling {
+        tile: [rows, group, 1],
+        smem: if warps > 1 { vec![of_warps] } else { Vec::new() },
+        pipelines: Vec::new(),
+        copies,
+        mmas: Vec::new(),
+        reduces: sum.into_iter().collect(),
+        roles: vec![Role { task: Task::All, threads: recipe.threads, registers: None }],
+        cluster: [1; 3],
+        schedule: Schedule::OneTileACta,
+    })
+}
+
+/// The tests for everything that is not a valid recipe: whether its threads are whole warps.
+fn refuse(recipe: &Sum, checks: &mut Checks) -> bool {
     let (found, of) = (recipe.inputs.len(), recipe.function.inputs());
     if found != of || !(1..=INPUTS.len()).contains(&found) || recipe.function.outputs() != 1 {
         let (found, required) = (format!("{found} inputs, `{}`", recipe.function), "1 to 8 inputs, and one output");
@@ -183,12 +256,15 @@ fn refuse(recipe: &Sum, checks: &mut Checks) {
             checks.push(Code::TensorRank, found, required.into(), because, "in=f32:(?,1)".into());
         }
     }
-    if !recipe.threads.is_multiple_of(WARP as u32) || !(1..=Arch::MAX_THREADS).contains(&recipe.threads.into()) {
+    let whole_warps =
+        recipe.threads.is_multiple_of(WARP as u32) && (1..=Arch::MAX_THREADS).contains(&recipe.threads.into());
+    if !whole_warps {
         let (found, required) = (format!("{} threads", recipe.threads), "a multiple of 32, up to 1024");
         checks.push(Code::ThreadCount, found, required.into(), "whole warps add up a row", "threads=256".into());
     }
     let others = params(&Sum { function: Function::unary(|a| a), ..recipe.clone() });
     checks::scalar_names(checks, recipe.function.scalars(), &others);
+    whole_warps
 }
 
 fn params(recipe: &Sum) -> ParamStruct {
@@ -232,7 +308,7 @@ struct Header<'a> {
     scalars: String,
     inputs: Vec<Input>,
     /// Warps of a row.
-    warps: u32,
+    warps: i64,
 }
 
 /// An input as the template names it.
@@ -274,8 +350,8 @@ impl Header<'_> {
 
 impl Decision {
     /// Threads of a row.
-    fn group(&self) -> u32 {
-        if self.recipe.by == Group::Warp { WARP as u32 } else { self.recipe.threads }
+    fn group(&self) -> i64 {
+        self.tiling.tile[1]
     }
 
     fn rule(&self) -> Rule {
@@ -289,7 +365,7 @@ impl Decision {
         for extent in [&m, &n] {
             rule.steps.require(extent.clone().at_most(self.most()), "coordinates are 32-bit integers");
         }
-        let blocks = [m.clone().ceil_div(i64::from(self.rows())), 1.into(), 1.into()];
+        let blocks = [m.clone().ceil_div(self.rows()), 1.into(), 1.into()];
         rule.grid(Int::from(0).less(m), blocks);
         rule
     }
@@ -300,8 +376,8 @@ impl Decision {
     }
 
     /// Rows of a block.
-    fn rows(&self) -> u32 {
-        self.recipe.threads / self.group()
+    fn rows(&self) -> i64 {
+        self.tiling.tile[0]
     }
 }
 
@@ -323,7 +399,7 @@ impl KernelPlan for Decision {
             functor,
             scalars: scalars.join(", "),
             inputs: INPUTS.into_iter().zip(&self.recipe.inputs).map(Input::new).collect(),
-            warps: self.group() / WARP as u32,
+            warps: self.group() / WARP as i64,
         })
     }
 
@@ -336,7 +412,7 @@ impl KernelPlan for Decision {
         let mut traffic: Vec<_> =
             inputs.iter().zip(INPUTS).map(|(view, name)| Traffic::along_rows(name, view)).collect();
         traffic.push(Traffic::along_rows("Y", y));
-        let blocks = y.layout.size()?.div_ceil(self.rows().into());
+        let blocks = y.layout.size()?.div_ceil(self.rows().unsigned_abs());
         Some(Prediction { traffic, blocks, threads: self.recipe.threads, work: None })
     }
 }

@@ -1,5 +1,4 @@
-//! The work of a cluster's threads on tiles, said once, as layouts; everything else is read from it. The products have one; elementwise
-//! kernels and `sum` have a TV layout alone.
+//! The work of a cluster's threads on tiles, said once, as layouts; everything else is read from it. Every family has one.
 //!
 //! A [`Tiling`] holds the tensors in shared memory, the copies, the MMAs, the roles of the warps, the cluster and the schedule
 //! of one kernel on one architecture. Its readers know no kernel family: the C++ types (`Tiling::aliases`), the static_asserts
