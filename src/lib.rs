@@ -97,6 +97,8 @@ pub use ground::{arch, diagnostic, digest, dtype, settings, units, view};
 use ground::{near, reserved};
 #[cfg(feature = "cuda")]
 use launch as fence;
+#[cfg(all(feature = "cuda", feature = "ptx"))]
+pub use run::device;
 #[cfg(feature = "ptx")]
 pub use run::exec;
 #[cfg(any(feature = "dlpack", feature = "ndarray"))]

@@ -1,6 +1,6 @@
 [[ banner ]]
 //
-// Sums along rows: Y(m) = the sum over n of the function, applied to the inputs' elements at (m,n).
+// Sums along rows: [[ y.name ]](m) = the sum over n of the function, applied to the inputs' elements at (m,n).
 // Launch: [[ plan.threads() ]] threads, ceil_div(M,[[ d.rows() ]]) blocks along x, no dynamic shared memory.
 #pragma once
 
@@ -42,8 +42,8 @@ kernel([[ plan.name() ]]_params const& params)
 {% for t in inputs %}{% let x = t.name %}  auto const ptr_[[ x ]] = static_cast<Element[[ x ]] const*>(params.[[ t.param ]]);
   auto const stride_[[ x ]] = make_stride(params.ld[[ t.param ]], [[ t.stride_n ]]);
   Tensor m[[ x ]] = make_tensor(make_gmem_ptr(ptr_[[ x ]]), shape_MN, stride_[[ x ]]);  // (M,N)
-{% endfor %}  Tensor mY = make_tensor(make_gmem_ptr(static_cast<ElementY*>(params.y)), make_shape(params.m),
-                          make_stride(params.incy));  // (M)
+{% endfor %}  Tensor m[[ y.name ]] = make_tensor(make_gmem_ptr(static_cast<Element[[ y.name ]]*>(params.[[ y.param ]])), make_shape(params.m),
+                          make_stride(params.inc[[ y.param ]]));  // (M)
 
   //
   // Each thread adds every size<0>(ThrShape)-th element of its row
@@ -62,7 +62,7 @@ kernel([[ plan.name() ]]_params const& params)
 
 {% if warps > 1 %}{% include "sum/reduce_block.cuh" %}{% else %}{% include "sum/reduce_warp.cuh" %}{% endif %}
   if (get<0>(thr_crd) == 0) {
-    mY(m) = [[ self.result("sum") ]];
+    m[[ y.name ]](m) = [[ self.result("sum") ]];
   }
 }
 

@@ -95,8 +95,15 @@ impl Profile {
 }
 
 /// The oracle was not compiled for such a question, or the numbers of leaves do not fit together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Unsupported(&'static str);
+
+impl core::fmt::Debug for Unsupported {
+    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Display::fmt(self, f)
+    }
+}
 
 impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

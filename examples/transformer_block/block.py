@@ -84,13 +84,17 @@ def norm(x, scale, shift):
 
 
 def softmax(scores):
-    """exp(s) / sum(exp(s)); expf is within 2 units, which are four roundings."""
-    exps, largest = np.exp(scores.value), np.exp(scores.value + scores.error)
-    assert largest.sum(-1).max() < 1e38
+    """exp(s) / sum(exp(s)), each s less the greatest of its row, whichever that is: it cancels out. The difference is rounded once. expf is
+    within 2 units, which are four roundings; where it is less than every f32, it may be 0."""
+    greatest = scores.value.max(-1)[..., None]
+    shifted = scores.value - greatest
+    off = scores.error + U32 * (np.abs(shifted) + scores.error + scores.error.max(-1)[..., None])
+    exps, largest = np.exp(shifted), np.exp(shifted + off) + 2.0**-149
     exps, n = Bounded(exps, largest * (1 + 4 * U32) - exps), scores.value.shape[-1]
     total = exps.value.sum(-1)[..., None]
     off = exps.error.sum(-1)[..., None] + gamma(n) * exps.most().sum(-1)[..., None]
     parts = exps.value / total
+    assert (total > off).all()
     return Bounded(parts, exps.most() / (total - off) - parts + 2 * U32 * exps.most() / (total - off))
 
 

@@ -50,7 +50,7 @@ impl fmt::Display for Position {
 }
 
 /// A refusal of a PTX text, of a launch file or of a launch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     /// The kind of refusal.
     pub kind: ErrorKind,
@@ -66,6 +66,13 @@ pub struct Error {
     pub required: String,
     /// The remedy.
     pub help: Box<str>,
+}
+
+impl core::fmt::Debug for Error {
+    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Display::fmt(self, f)
+    }
 }
 
 impl Error {

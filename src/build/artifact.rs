@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::arch::Targets;
-use crate::diagnostic::PlanError;
+use crate::diagnostic::{PlanError, debug_as_display};
 use crate::digest::{Digest, NoDigest};
 use crate::plan::{Abi, AbiError, Plan};
 use crate::recipe::Recipe;
@@ -33,6 +33,21 @@ impl<R: Recipe> Vouched for R {}
 /// with the sha256 from the build before it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Artifact<'a>(Parts<'a>);
+
+/// What kernels are loaded on: a `launch::Gpu`, or a `device::Device`, which may be the executor. The module of a kernel calls
+/// it: `vector_add::load(&device)`.
+pub trait Loads {
+    /// A kernel there.
+    type Kernel<R: Kind>;
+    /// Why it was not loaded.
+    type Error;
+
+    /// Loads a kernel.
+    ///
+    /// # Errors
+    /// It does not fit this version, has no code for the device, or is damaged.
+    fn load<R: Kind>(&self, artifact: &Artifact<'_>) -> Result<Self::Kernel<R>, Self::Error>;
+}
 
 /// The data of a kernel that a build script writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,12 +106,14 @@ pub enum Ptx<'a> {
 }
 
 /// PTX that cannot be unpacked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("packed PTX of {required} bytes: {found}")]
 pub struct PtxError {
     found: String,
     required: u64,
 }
+
+debug_as_display!(PtxError);
 
 /// The most bytes of PTX: the size in a bundle alone must not decide an allocation.
 const LONGEST: u64 = 1 << 28;
@@ -157,7 +174,7 @@ macro_rules! __artifact {
 }
 
 /// An artifact that is not one of the type's, or that this version of the crate would launch otherwise.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ArtifactError {
     /// Another family than the type says.
     #[error("the artifact is a kernel of family `{found}`, the type asks for `{required}`")]
@@ -185,6 +202,8 @@ pub enum ArtifactError {
     #[error("the digest of its ABI: {0}")]
     Digest(#[from] NoDigest),
 }
+
+debug_as_display!(ArtifactError);
 
 impl<'a> Artifact<'a> {
     /// For the module that a build script writes.

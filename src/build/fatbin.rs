@@ -7,6 +7,7 @@
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object as _, ObjectSection as _};
 
+use crate::diagnostic::debug_as_display;
 use crate::digest::Digest;
 
 const MAGIC: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
@@ -66,7 +67,7 @@ pub struct Image<'a> {
 }
 
 /// Bytes that are not a whole fatbin. The driver trusts the sizes in a fatbin.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FatbinError {
     /// There are none.
     #[error("its fatbin is empty")]
@@ -106,6 +107,8 @@ pub enum FatbinError {
         what: String,
     },
 }
+
+debug_as_display!(FatbinError);
 
 fn damage(found: u64, required: u64) -> &'static str {
     if found < required { "truncated" } else { "longer than it says" }

@@ -6,6 +6,7 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::diagnostic::debug_as_display;
 use crate::settings::json_as_text;
 use crate::units::Bytes;
 
@@ -235,9 +236,11 @@ impl fmt::Display for Arch {
 }
 
 /// The text names no architecture.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown architecture `{name}`; known are {known}", name = self.0, known = known())]
 pub struct UnknownArch(pub String);
+
+debug_as_display!(UnknownArch);
 
 fn known() -> String {
     Arch::ALL.iter().map(|arch| arch.name()).collect::<Vec<_>>().join(", ")

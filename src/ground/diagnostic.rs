@@ -2,6 +2,18 @@
 
 use core::fmt;
 
+/// `Debug` of an error is its `Display`: `fn main() -> Result<(), _>` and `unwrap` show a message and not a struct.
+macro_rules! debug_as_display {
+    ($name:ident) => {
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+pub(crate) use debug_as_display;
+
 macro_rules! codes {
     ($($variant:ident = $code:literal, $title:literal;)*) => {
         /// The subject of a diagnostic. The text form (`CT007`) is stable: a code is never reused.
@@ -215,13 +227,15 @@ impl fmt::Display for Diagnostics {
 }
 
 /// A mistake of cutemplate's own. The user's input may be right.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Defect {
     /// What went wrong, in terms of cutemplate's own parts.
     pub what: String,
     /// With what: the recipe in its `Debug` form, or the kernel.
     pub with: String,
 }
+
+debug_as_display!(Defect);
 
 impl Defect {
     pub(crate) fn new(what: impl Into<String>, with: impl Into<String>) -> Self {
@@ -291,12 +305,7 @@ macro_rules! refusals {
                 }
             }
 
-            impl fmt::Debug for $name {
-                /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
-                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    fmt::Display::fmt(self, f)
-                }
-            }
+            debug_as_display!($name);
 
             impl core::error::Error for $name {}
         )*

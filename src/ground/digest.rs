@@ -5,6 +5,8 @@ use core::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::diagnostic::debug_as_display;
+
 /// A sha256.
 ///
 /// ```
@@ -149,9 +151,11 @@ impl fmt::Debug for Digest {
 }
 
 /// A text that is not a sha256.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("found `{0}`, required the 64 hexadecimal digits of a sha256")]
 pub struct NoDigest(String);
+
+debug_as_display!(NoDigest);
 
 impl FromStr for Digest {
     type Err = NoDigest;

@@ -5,6 +5,7 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::diagnostic::debug_as_display;
 use crate::units::Bytes;
 
 /// The element type of a tensor.
@@ -133,12 +134,14 @@ impl fmt::Display for DType {
 }
 
 /// The text names no element type.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown element type `{name}`; known are {known}", name = self.0,
     known = DType::ALL.iter().map(|d| d.name()).collect::<Vec<_>>().join(", ")
 )]
 pub struct UnknownDType(pub String);
+
+debug_as_display!(UnknownDType);
 
 impl FromStr for DType {
     type Err = UnknownDType;

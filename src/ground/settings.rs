@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::diagnostic::debug_as_display;
+
 /// One setting that a family has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -114,7 +116,7 @@ macro_rules! named {
 pub use named;
 
 /// A word that means nothing here.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} `{found}`; known are {known}")]
 pub struct UnknownWord {
     /// The word.
@@ -124,6 +126,8 @@ pub struct UnknownWord {
     /// The known words, separated by commas.
     pub known: String,
 }
+
+debug_as_display!(UnknownWord);
 
 /// The text form of a type, `Display` and `FromStr`, as its form in JSON.
 macro_rules! json_as_text {

@@ -1,5 +1,7 @@
 //! Launches, on a GPU and without one, and whether what came of them is right.
 
+#[cfg(all(feature = "cuda", feature = "ptx"))]
+pub mod device;
 #[cfg(feature = "ptx")]
 pub mod exec;
 #[cfg(any(feature = "dlpack", feature = "ndarray"))]

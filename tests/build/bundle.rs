@@ -92,20 +92,23 @@ fn a_bundle_of_other_recipes_is_refused() {
     ];
     expect![[r#"
         error[bundle]: <crate>/kernels.bundle is not of this crate's recipes
-          found:    both, one
-          required: kernel `three`
-          because:  what is asked for in build.rs, and what is launched, would be two kernels
-          help:     CUTEMPLATE_BUNDLE=write cargo build makes it again, where nvcc is
+          kernel `three`
+            found:    no such kernel among both, one
+            required: a kernel of elementwise_add
+          because:  what is asked for, and what is launched, would be two kernels
+          help:     `CUTEMPLATE_BUNDLE=write cargo build` makes it again, where nvcc is
         error[bundle]: <crate>/kernels.bundle is not of this crate's recipes
-          found:    elementwise_add dtype=f16; thr=auto; val=auto; vector=16; unroll=0; raster=auto
-          required: elementwise_add dtype=f32; thr=auto; val=auto; vector=16; unroll=0; raster=auto
-          because:  what is asked for in build.rs, and what is launched, would be two kernels
-          help:     CUTEMPLATE_BUNDLE=write cargo build makes it again, where nvcc is
+          kernel `one`
+            found:    dtype=f16
+            required: dtype=f32
+          because:  what is asked for, and what is launched, would be two kernels
+          help:     `CUTEMPLATE_BUNDLE=write cargo build` makes it again, where nvcc is
         error[bundle]: <crate>/kernels.bundle is not of this crate's recipes
-          found:    `one` for sm_80, sm_90a
-          required: for sm_89 too
-          because:  what is asked for in build.rs, and what is launched, would be two kernels
-          help:     CUTEMPLATE_BUNDLE=write cargo build makes it again, where nvcc is"#]]
+          kernel `one`
+            found:    code for sm_80, sm_90a
+            required: code for sm_89 too
+          because:  what is asked for, and what is launched, would be two kernels
+          help:     `CUTEMPLATE_BUNDLE=write cargo build` makes it again, where nvcc is"#]]
     .assert_eq(&refused.join("\n"));
     fs::write(place.root.join("kernels.bundle"), "anything").unwrap();
     expect![[r#"
@@ -302,7 +305,7 @@ fn a_shipped_bundle_is_read_by_its_sha256_and_runs() {
     use cutemplate::view::{View, ViewLayout, ViewMut};
 
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/row_sums/kernels.bundle"));
-    let shipped = cutemplate::pinned!("194a000f365777d108e6e0e77f2dfc92b62d99e0b41773e32c305c9481c0f284");
+    let shipped = cutemplate::pinned!("f297a87aad28ad9ba980dcd5c37b023b02fa30d0c035104cbd6c84511fcf7ae5");
     let bundle = Bundle::read(&path, shipped).unwrap();
     assert!(bundle::inspect(&path).unwrap().refused.iter().all(Option::is_none));
     let kernel = Kernel::<Sum>::load(&bundle.kernel("row_sums").unwrap()).unwrap();

@@ -14,7 +14,7 @@ mod sum;
 fn a_family_of_another_crate_is_planned_and_written_as_ours() {
     let ours = family("sum").expect("it is registered");
     let theirs = Family::of::<sum::Sum>();
-    let refused = ["threads=33", "in=f32:(1,1)", "expr=|a, b| (a, b)", "theads=64", "expr=|x; m| x * m"];
+    let refused = ["threads=33", "in=f32:(1,1)", "expr=|a, b| (a, b)", "theads=64", "expr=|x; inf| x * inf"];
     for text in ours.catalogue.iter().chain(&refused) {
         let settings = Settings::parse_lines(text);
         let [ours, theirs] = [ours, &theirs].map(|of| of.plan(&settings, None, &Targets::default()));

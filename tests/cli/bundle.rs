@@ -98,11 +98,11 @@ fn what_is_no_bundle_or_no_list_is_refused() {
         error[bundle-file]: cannot read /no/such/file
           found:    No such file or directory (os error 2)
           help:     name a file that `cutemplate bundle` wrote
-        error[build]: <folder>/b.txt:3 is not a recipe
+        error[recipes]: <folder>/b.txt:3 is not a recipe
           found:    `vector_add`
           required: name, family and settings: vector_add elementwise_add dtype=f32; unroll=4
           help:     `cutemplate list` has families and settings
-        error[build]: <folder>/c.txt:1 is not a recipe
+        error[recipes]: <folder>/c.txt:1 is not a recipe
           found:    there is no kernel family `elementwise_ad`; did you mean `elementwise_add`?
           required: name, family and settings: vector_add elementwise_add dtype=f32; unroll=4
           help:     `cutemplate list` has families and settings
@@ -117,4 +117,60 @@ fn what_is_no_bundle_or_no_list_is_refused() {
         For more information, try '--help'.
     "#]],
     );
+}
+
+/// A CI without nvcc sees that a bundle is older than its recipes.
+#[test]
+fn a_bundle_is_compared_with_its_recipes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recipes = folder.path().join("kernels.txt");
+    let told = |text: &str, more: &[&str]| {
+        std::fs::write(&recipes, text).expect("written");
+        let path = recipes.to_str().expect("UTF-8");
+        let output = tool(&[&["bundle", SHIPPED, "--check", "--recipes", path], more].concat());
+        let said = text_of(&output).replace(SHIPPED, "kernels.bundle").replace(path, "kernels.txt");
+        format!("exit {}\n{said}", output.status.code().expect("it ended"))
+    };
+    let shipped = include_str!("../../examples/row_sums/kernels.txt");
+    assert_eq!(told(shipped, &[]), "exit 0\nkernels.bundle is of these recipes\n");
+    assert_eq!(told(shipped, &["--arch", "sm_90a"]), "exit 0\nkernels.bundle is of these recipes\n");
+    let changed = format!("{}\nadd elementwise_add", shipped.replace("threads=128", "threads=256; by=block"));
+    expect![[r#"
+        exit 1
+        error[bundle]: kernels.bundle is not of this crate's recipes
+          kernel `row_sums`
+            found:    by=warp; threads=128
+            required: by=block; threads=256
+          kernel `add`
+            found:    no such kernel among row_sums
+            required: a kernel of elementwise_add
+          because:  what is asked for, and what is launched, would be two kernels
+          help:     `cutemplate bundle kernels.bundle --recipes kernels.txt` makes it again, where nvcc is
+    "#]]
+    .assert_eq(&told(&changed, &[]));
+    expect![[r#"
+        exit 1
+        error[bundle]: kernels.bundle is not of this crate's recipes
+          kernel `add`
+            found:    no such kernel among row_sums
+            required: a kernel of elementwise_add
+          kernel `row_sums`
+            found:    a kernel of sum
+            required: no line of the recipes has that name
+          because:  what is asked for, and what is launched, would be two kernels
+          help:     `cutemplate bundle kernels.bundle --recipes kernels.txt --arch sm_80` makes it again, where nvcc is
+    "#]]
+    .assert_eq(&told("add elementwise_add", &["--arch", "sm_80"]));
+    let rows =
+        objects_of(&tool(&["bundle", SHIPPED, "--check", "--recipes", recipes.to_str().expect("UTF-8"), "--json"]));
+    assert_eq!(rows[0]["differences"][0]["kernel"], "add", "{rows:?}");
+}
+
+fn text_of(output: &std::process::Output) -> String {
+    assert_eq!(text(&output.stderr), "");
+    text(&output.stdout).to_string()
+}
+
+fn objects_of(output: &std::process::Output) -> Vec<serde_json::Value> {
+    text_of(output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }

@@ -122,7 +122,7 @@ fn products_are_right_and_silent() {
 /// Small tiles, whose fences and waits are taken out one by one; one CTA for all of them.
 pub(crate) const CORES: &str = "out=f32\ntile=128x64x16\nstages=3\nsm80_ctas=1";
 /// Stream-K: a few CTAs, whose tiles are whole, or shared by all, and what goes with D.
-const CORES_THAT_SHARE: &str = "out=f32\nsm80_tile=64x32x16\nsm80_stages=2\nsm80_stream_k=1\nsm80_ctas=5\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
+const CORES_THAT_SHARE: &str = "out=f32\nsm80_tile=64x32x16\nsm80_stages=2\nsm80_stream_k=1\nsm80_ctas=5\nepilogue=|a, c, next; m| m * c + relu(a + next)\naux=f16:(0,1)";
 /// Two stages, so that they are filled again; one CTA for all tiles.
 pub(crate) const WARPGROUPS: &str = "out=f32\ntile=128x64x16\nstages=2\ncluster=1x1\nctas=1";
 /// B has fewer vectors of 16 bytes than there are threads.
@@ -149,7 +149,7 @@ const RING_WITH_C: &str = "tile=64x256x32\nstages=10\ncluster=1x1\nctas=1\nepilo
 const FOUR: &str = "out=f32\ntile=64x32x32\nstages=3\ncluster=1x4\nctas=8\ngroup=2";
 const EIGHT: &str =
     "schedule=pingpong\nb=row\ntile=64x128x32\nstages=2\ncluster=4x2\nctas=8\nepilogue=|a, b; beta| beta * b + relu(a)";
-const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nsm80_stream_k=2\nsm80_ctas=4\nepilogue=|a, b, c, d; alpha, beta| alpha * a + beta * b + c * d, -a\naux=bf16:(0,1,0), f16:(?,?,?)";
+const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nsm80_stream_k=2\nsm80_ctas=4\nepilogue=|sum, c, part, x; alpha, n| alpha * sum + n * c + part * x, -sum\naux=bf16:(0,1,0), f16:(?,?,?)";
 
 pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
     let target = Targets::new([arch]).expect("an architecture");

@@ -10,7 +10,6 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
 use cutemplate::launch::{AnyKernel, Gpu, Protocol};
 use cutemplate::plan::{Operand, Plan};
-use cutemplate::recipe::gemm::Factors;
 use cutemplate::recipe::{Gemm, Recipe, TensorSpec};
 use cutemplate::verify::Fill;
 use driver::{fatbin, with_driver};
@@ -141,8 +140,7 @@ fn the_epilogue_is_the_kernel_s_where_cublaslt_has_it() {
         let (epilogue, spec): (_, TensorSpec) = (epilogue.parse().expect("a function"), aux.parse().expect("a row"));
         // A vector for each matrix of a batch has a third stride.
         let (dtype, batched) = (spec.dtype, spec.strides.len() == 3);
-        let dtype = Factors::ALL.iter().copied().find(|factors| factors.dtype() == dtype).expect("a factor's type");
-        let recipe = Gemm { batched, ..Gemm::of(dtype) }.with_epilogue(epilogue, vec![spec]);
+        let recipe = Gemm { batched, ..Gemm::of(dtype).expect("a factor's type") }.with_epilogue(epilogue, vec![spec]);
         recipe.plan_as("gemm", &targets).expect("a right recipe").parts()[0].clone()
     };
     let own = "|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)";

@@ -20,7 +20,7 @@ use cutemplate::recipe::sgemm::{SgemmArgs, Variant};
 use cutemplate::recipe::{Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout, Verdict};
-use cutemplate::view::{Args, Device};
+use cutemplate::view::{Args, DeviceMemory};
 
 fn targets() -> Targets {
     Targets::new([Arch::Sm90a]).expect("not empty")
@@ -114,8 +114,8 @@ impl Problem {
         let mut on = DeviceTensor::upload(&stream, &d).expect("device memory");
         let [a, b, c] = [0, 1, 2].map(|i| self.uploads[i].view::<f32>().expect("f32"));
         let mut args = SgemmArgs::new(a, b, on.view_mut().expect("f32")).c(c).scalars(SCALARS.map(|s| s as f64));
-        let scalars = Args::<Sgemm, Device>::scalars(&args);
-        kernel.launch_with(&stream, &mut Args::<Sgemm, Device>::views(&mut args), &scalars).expect("launches");
+        let scalars = Args::<Sgemm, DeviceMemory>::scalars(&args);
+        kernel.launch_with(&stream, &mut Args::<Sgemm, DeviceMemory>::views(&mut args), &scalars).expect("launches");
         stream.synchronize().expect("ran");
         drop(args);
         on.download(&stream, &mut d).expect("ran");

@@ -21,7 +21,7 @@ fn own(count: u64, elements: i64) -> impl Fn(&Kernel) -> Vec<Problem> {
 fn kernels() -> (Tally, Vec<Kernel>) {
     let more = [
         "expr=exp(a) * b\nin=f32:(1,?), f32:(0,0)\nout=f64\nthreads=32\nby=block",
-        "expr=|a, b, c; alpha| relu(alpha * a + b) - c\nin=i8:(?,1), bf16:(?,0), f32:(?,?)\nout=i32\nthreads=1024\nby=block",
+        "expr=|y, n, lda; m| relu(m * y + n) - lda\nin=i8:(?,1), bf16:(?,0), f32:(?,?)\nout=i32\nthreads=1024\nby=block",
         "expr=a\nin=u8:(?,1)\nout=f32\nthreads=1024",
     ];
     let mut tally = Tally::default();

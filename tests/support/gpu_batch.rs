@@ -14,7 +14,7 @@ use cutemplate::launch::cudarc::driver::CudaStream;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, LaunchError};
 use cutemplate::recipe::{ElementwiseApply, Gemm, Recipe, TensorArgs};
 use cutemplate::verify::Tensor;
-use cutemplate::view::{Args, Device};
+use cutemplate::view::{Args, DeviceMemory};
 use cutlass_sys::Finder;
 use half::{bf16, f16};
 
@@ -273,7 +273,7 @@ fn launch_on(
     inputs: &[DeviceTensor],
     outputs: &mut [DeviceTensor],
 ) -> Result<(), LaunchError> {
-    let mut args = TensorArgs::<Device>::new();
+    let mut args = TensorArgs::<DeviceMemory>::new();
     for (input, place) in inputs.iter().zip(&problem.in_place) {
         args = match place {
             Some(output) => args.input_in_place(*output),
@@ -284,5 +284,5 @@ fn launch_on(
         args = typed!(output.dtype(), T => args.output(output.view_mut::<T>().expect("of its type")));
     }
     // The views are checked against the kernel's own plan, whatever its family.
-    kernel.launch_with(stream, &mut Args::<ElementwiseApply, Device>::views(&mut args), &problem.scalars)
+    kernel.launch_with(stream, &mut Args::<ElementwiseApply, DeviceMemory>::views(&mut args), &problem.scalars)
 }

@@ -70,8 +70,15 @@ impl ErrorKind {
 /// assert_eq!(error.kind(), ErrorKind::Variable);
 /// assert!(error.to_string().starts_with("error[variable]: CUTLASS_PATH"));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Text>);
+
+impl core::fmt::Debug for Error {
+    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Display::fmt(self, f)
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Text {

@@ -11,8 +11,8 @@ use cutemplate::exec;
 use cutemplate::launch::{Gpu, Kernel, cudarc::driver::CudaStream};
 use cutemplate::recipe::Recipe;
 #[cfg(feature = "cuda")]
-use cutemplate::view::Device;
-use cutemplate::view::{Args, Host};
+use cutemplate::view::DeviceMemory;
+use cutemplate::view::{Args, HostMemory};
 
 /// A kernel of recipe `R` on the executor, and on each GPU that it was launched on.
 pub(crate) struct Loaded<R> {
@@ -33,7 +33,7 @@ impl<R: Recipe> Loaded<R> {
     }
 
     /// Runs it and waits for it.
-    pub(crate) fn run(&self, args: impl Args<R, Host>) -> Result<()> {
+    pub(crate) fn run(&self, args: impl Args<R, HostMemory>) -> Result<()> {
         let kernel = match self.on_cpu.get() {
             Some(kernel) => kernel,
             None => {
@@ -46,7 +46,7 @@ impl<R: Recipe> Loaded<R> {
 
     /// Puts it into candle's stream, in whose order all of candle's work is.
     #[cfg(feature = "cuda")]
-    pub(crate) fn launch(&self, stream: &Arc<CudaStream>, args: impl Args<R, Device>) -> Result<()> {
+    pub(crate) fn launch(&self, stream: &Arc<CudaStream>, args: impl Args<R, DeviceMemory>) -> Result<()> {
         let kernel = self.on(stream)?;
         kernel.launch(stream, args).map_err(Error::wrap)
     }

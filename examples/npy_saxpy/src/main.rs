@@ -5,11 +5,10 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
+use cutemplate::device::Device;
 use cutemplate::dtype::DType;
-use cutemplate::exec;
-use cutemplate::launch::{Gpu, Kernel};
 use cutemplate::verify::{Tensor, npy};
-use cutemplate::view::{View, ViewLayout, ViewMut};
+use cutemplate::view::ViewLayout;
 
 include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
 
@@ -46,25 +45,13 @@ fn run(alpha: &str, [a, b, y]: [&Path; 3]) -> Result<(), Box<dyn Error>> {
     if other != [m, n] {
         return Err(format!("found matrices of {m} x {n} and {} x {}, required one shape", other[0], other[1]).into());
     }
-    let mut sums = vec![f32::NAN; a.len()];
-    match Gpu::find() {
-        Ok(gpu) => {
-            let (stream, kernel) = (gpu.stream(), Kernel::load(&gpu, &saxpy::ARTIFACT)?);
-            let (on_a, on_b) = (stream.clone_htod(&a)?, stream.clone_htod(&b)?);
-            let mut on_y = stream.alloc_zeros::<f32>(sums.len())?;
-            let (a, b) = (View::device(&on_a, [m, n], n), View::device(&on_b, [m, n], n));
-            kernel.launch(&stream, saxpy::args(a, b, ViewMut::device(&mut on_y, [m, n], n), alpha))?;
-            stream.memcpy_dtoh(&on_y, &mut sums)?;
-            eprintln!("{m} x {n} on {gpu}");
-        }
-        Err(_) => {
-            let kernel = exec::Kernel::load(&saxpy::ARTIFACT)?;
-            let (a, b) = (View::host(&a, [m, n], n), View::host(&b, [m, n], n));
-            kernel.launch(saxpy::args(a, b, ViewMut::host(&mut sums, [m, n], n), alpha))?;
-            eprintln!("{m} x {n} on the PTX executor");
-        }
-    }
-    let tensor = Tensor::of(&sums, &[m, n]).ok_or("too little memory")?;
+    let device = Device::auto();
+    let kernel = saxpy::load(&device)?;
+    let (on_a, on_b, mut sums) = (device.put(&a)?, device.put(&b)?, device.zeros::<f32>(a.len())?);
+    let rows = ViewLayout::matrix([m, n], n);
+    kernel.launch(saxpy::args(on_a.view(rows), on_b.view(rows), sums.view_mut(rows), alpha))?;
+    eprintln!("{m} x {n} on {device}");
+    let tensor = Tensor::of(&sums.to_vec()?, &[m, n]).ok_or("too little memory")?;
     Ok(npy::write(y, &tensor)?)
 }
 

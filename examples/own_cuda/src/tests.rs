@@ -3,7 +3,7 @@
 use cutemplate::artifact::{Artifact, Kind};
 use cutemplate::dtype::f16;
 use cutemplate::exec::{Error, Kernel};
-use cutemplate::view::{Arguments, Host, View, ViewLayout, ViewMut};
+use cutemplate::view::{Arguments, HostMemory, View, ViewLayout, ViewMut};
 
 use super::kernels::{no_barrier, off_by_one, rope, stencil};
 
@@ -12,12 +12,12 @@ fn integers(count: usize) -> Vec<f32> {
     (0..count).map(|i| (i * 7 % 13) as f32 - 6.0).collect()
 }
 
-type Args<'a, K> = Arguments<'a, K, Host>;
+type Args<'a, K> = Arguments<'a, K, HostMemory>;
 
 /// A stencil on a grid whose rows and planes have gaps, compared with the definition.
 fn run<K: Kind>(
     artifact: &Artifact<'_>,
-    args: for<'a> fn(View<'a, f32, Host>, ViewMut<'a, f32, Host>, f32, f32) -> Args<'a, K>,
+    args: for<'a> fn(View<'a, f32, HostMemory>, ViewMut<'a, f32, HostMemory>, f32, f32) -> Args<'a, K>,
 ) -> Result<(), Error> {
     let ([nz, ny, nx], [plane, row]) = ([3_i64, 7, 45], [7 * 48 + 5, 48]);
     let layout = ViewLayout::strided(&[nz, ny, nx], &[plane, row, 1]).expect("a layout");

@@ -2,9 +2,8 @@
 
 use std::error::Error;
 
-use cutemplate::exec;
-use cutemplate::launch::{Gpu, Kernel};
-use cutemplate::view::{View, ViewLayout, ViewMut};
+use cutemplate::device::Device;
+use cutemplate::view::ViewLayout;
 
 mod kernels {
     include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
@@ -25,25 +24,13 @@ pub fn scaled(elements: &[f32], columns: usize, alpha: f64) -> Result<Vec<f32>, 
     if columns == 0 || !elements.len().is_multiple_of(columns) {
         return Err(format!("found {} elements, required whole rows of {columns}", elements.len()).into());
     }
-    let mut sums = vec![0.0_f32; elements.len() / columns];
-    let (m, n) = (i64::try_from(sums.len())?, i64::try_from(columns)?);
-    let along = ViewLayout::strided(&[m], &[1]).ok_or("more rows than an address reaches")?;
-    match Gpu::find() {
-        Ok(gpu) => {
-            let (stream, kernel) = (gpu.stream(), Kernel::load(&gpu, &row_sums::ARTIFACT)?);
-            let a = stream.clone_htod(elements)?;
-            let mut y = stream.alloc_zeros::<f32>(sums.len())?;
-            let args = row_sums::args(View::device(&a, [m, n], n), ViewMut::device_strided(&mut y, along), alpha);
-            kernel.launch(&stream, args)?;
-            stream.memcpy_dtoh(&y, &mut sums)?;
-        }
-        Err(_) => {
-            let kernel = exec::Kernel::load(&row_sums::ARTIFACT)?;
-            let (a, y) = (View::host(elements, [m, n], n), ViewMut::host_strided(&mut sums, along));
-            kernel.launch(row_sums::args(a, y, alpha))?;
-        }
-    }
-    Ok(sums)
+    let rows = elements.len() / columns;
+    let device = Device::auto();
+    let kernel = row_sums::load(&device)?;
+    let (a, mut sums) = (device.put(elements)?, device.zeros::<f32>(rows)?);
+    let (m, n) = (i64::try_from(rows)?, i64::try_from(columns)?);
+    kernel.launch(row_sums::args(a.view(ViewLayout::matrix([m, n], n)), sums.vector_mut(), alpha))?;
+    Ok(sums.to_vec()?)
 }
 
 #[cfg(test)]

@@ -2,18 +2,16 @@
 //! what the steps before left: the forward pass in f16 with sums of f32, on the GPU if there is one, else on the PTX executor.
 
 mod block;
-mod machine;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use cutemplate::device::{Buffer, Device};
 use cutemplate::dtype::{DType, f16};
-use cutemplate::launch::Gpu;
 use cutemplate::verify::{Tensor, npy};
 use cutemplate::view::ViewLayout;
 
-use crate::block::{Block, Linear, Norm, Sizes, Weights};
-use crate::machine::{Cpu, Cuda, Failed, Machine};
+use crate::block::{Block, Failed, Linear, Norm, Sizes, Weights};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,9 +29,9 @@ fn main() -> ExitCode {
 }
 
 /// A folder with a file for each tensor.
-struct Folder<'a, M> {
+struct Folder<'a> {
     path: &'a Path,
-    machine: &'a M,
+    device: Device,
 }
 
 /// The shape of a file, and its elements by rows.
@@ -46,31 +44,31 @@ fn read(path: &Path) -> Result<(Vec<i64>, Vec<f16>), Failed> {
     Ok((shape, tensor.to_vec().unwrap_or_default()))
 }
 
-impl<M: Machine> Folder<'_, M> {
+impl Folder<'_> {
     fn file(&self, name: &str) -> PathBuf {
         self.path.join(format!("{name}.npy"))
     }
 
     /// A tensor of the machine, where the file has this shape.
-    fn tensor(&self, name: &str, shape: &[i64]) -> Result<M::Buffer<f16>, Failed> {
+    fn tensor(&self, name: &str, shape: &[i64]) -> Result<Buffer<f16>, Failed> {
         let (found, elements) = read(&self.file(name))?;
         if found != shape {
             return Err(format!("{}: found {found:?}, required {shape:?}", self.file(name).display()).into());
         }
-        self.machine.put(&elements)
+        Ok(self.device.put(&elements)?)
     }
 
-    fn linear(&self, name: &str, [inputs, outputs]: [i64; 2]) -> Result<Linear<M::Buffer<f16>>, Failed> {
+    fn linear(&self, name: &str, [inputs, outputs]: [i64; 2]) -> Result<Linear, Failed> {
         let weights = self.tensor(&format!("{name}_weights"), &[inputs, outputs])?;
         Ok(Linear { inputs, weights, bias: self.tensor(&format!("{name}_bias"), &[outputs])? })
     }
 
-    fn norm(&self, name: &str, features: i64) -> Result<Norm<M::Buffer<f16>>, Failed> {
+    fn norm(&self, name: &str, features: i64) -> Result<Norm, Failed> {
         let scale = self.tensor(&format!("{name}_scale"), &[features])?;
         Ok(Norm { scale, shift: self.tensor(&format!("{name}_shift"), &[features])? })
     }
 
-    fn weights(&self, sizes: Sizes) -> Result<Weights<M::Buffer<f16>>, Failed> {
+    fn weights(&self, sizes: Sizes) -> Result<Weights, Failed> {
         let Sizes { features, hidden, .. } = sizes;
         let square = [features, features];
         Ok(Weights {
@@ -95,9 +93,9 @@ impl<M: Machine> Folder<'_, M> {
             return Err(format!("found {features} features and {heads} heads, required as many for each head").into());
         }
         let sizes = Sizes { tokens, features, heads, hidden };
-        let block = Block::new(self.machine, sizes)?;
-        for step in block.forward(&self.machine.put(&x)?, &self.weights(sizes)?)? {
-            let values = Tensor::of(&self.machine.get(&step.values)?, &step.shape).ok_or("too little memory")?;
+        let block = Block::new(&self.device, sizes)?;
+        for step in block.forward(&self.device.put(&x)?, &self.weights(sizes)?)? {
+            let values = Tensor::of(&step.values.to_vec()?, &step.shape).ok_or("too little memory")?;
             npy::write(&self.file(step.name), &values)?;
         }
         Ok(())
@@ -106,14 +104,7 @@ impl<M: Machine> Folder<'_, M> {
 
 fn run(path: &Path, heads: &str) -> Result<(), Failed> {
     let heads = heads.parse()?;
-    match Gpu::find() {
-        Ok(gpu) => {
-            eprintln!("on {gpu}");
-            Folder { path, machine: &Cuda::new(gpu) }.forward(heads)
-        }
-        Err(_) => {
-            eprintln!("on the PTX executor");
-            Folder { path, machine: &Cpu }.forward(heads)
-        }
-    }
+    let device = Device::auto();
+    eprintln!("on {device}");
+    Folder { path, device }.forward(heads)
 }

@@ -51,6 +51,30 @@ fn every_step_is_right_and_what_is_wrong_is_found() {
     }
 }
 
+/// exp of the scores alone would be infinite in f32.
+#[test]
+fn large_queries_leave_no_nan() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("UTF-8");
+    let make = format!(
+        "{}\nfolder = Path(sys.argv[1])\nmake(folder, 33, 64, 4, 64)\n\
+         for part in ('weights', 'bias'):\n    file = folder / f'query_{{part}}.npy'\n    \
+         np.save(file, (200 * np.load(file)).astype(np.float16))\n",
+        definitions()
+    );
+    numpy::run(&make, &[path]);
+    let output = Command::new(env!("CARGO_BIN_EXE_transformer_block")).args([path, "4"]).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let greatest = format!(
+        "{}\nload = lambda name: split(Bounded(np.load(Path(sys.argv[1]) / (name + '.npy')).astype(np.float64)), 4).value\n\
+         print((load('query') @ load('key').transpose(0, 2, 1) / 4).max() > 200)",
+        definitions()
+    );
+    assert_eq!(numpy::run(&greatest, &[path]), "True\n");
+    let told = check(path);
+    assert!(told.ends_with("returns 0\n"), "{told}");
+}
+
 #[test]
 fn what_does_not_fit_is_refused_in_words() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 const MAX_HEADER: u32 = 10_000;
 
 /// A header that cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum HeaderError {
     /// The file ends before its header does.
     #[error("the file ends inside the header")]
@@ -42,6 +42,13 @@ pub enum HeaderError {
     /// The dict has other keys.
     #[error("the header dict has {0}, required are descr, fortran_order and shape, once each")]
     Keys(String),
+}
+
+impl core::fmt::Debug for HeaderError {
+    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Display::fmt(self, f)
+    }
 }
 
 /// The contents of a header.

@@ -93,7 +93,8 @@ pub(crate) enum Command {
     /// A line of the file of recipes is a kernel: its name, its family, and settings with `;` between them.
     #[command(after_help = "Examples:\n  \
         cutemplate bundle kernels.bundle --recipes kernels.txt\n  \
-        cutemplate bundle kernels.bundle --recipes kernels.txt --arch sm_80 --arch sm_90a\n\n\
+        cutemplate bundle kernels.bundle --recipes kernels.txt --arch sm_80 --arch sm_90a\n  \
+        cutemplate bundle kernels.bundle --recipes kernels.txt --check\n\n\
         A line of kernels.txt: vector_add elementwise_add dtype=f32; unroll=4")]
     Bundle(BundleArgs),
     /// Shows the contents of a bundle, and whether it runs on this GPU and driver (exit 1 if a kernel does not).
@@ -175,6 +176,9 @@ pub(crate) struct EmitArgs {
 pub(crate) struct BundleArgs {
     /// The file to write.
     pub(crate) file: PathBuf,
+    /// Write nothing: compare the bundle with the recipes, and say which kernels differ (exit 1 if one does). Needs no nvcc.
+    #[arg(long)]
+    pub(crate) check: bool,
     /// A file with a kernel a line; may be given several times.
     #[arg(long, required = true)]
     pub(crate) recipes: Vec<PathBuf>,

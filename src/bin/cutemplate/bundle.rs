@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use cutemplate::arch::Arch;
 use cutemplate::build::{Config, write_if_changed};
-use cutemplate::bundle::{self, Inspected, KernelRow, TextRow};
+use cutemplate::bundle::{self, Difference, Inspected, KernelRow, StaleBundle, TextRow};
 use cutemplate::launch::Gpu;
 use serde_json::json;
 
@@ -20,6 +20,9 @@ const USUAL: [Arch; 6] = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90a, Arch:
 const OLDEST: Arch = Arch::Sm75;
 
 pub(crate) fn write(args: &BundleArgs, out: &Output) -> Result<ExitCode, Failure> {
+    if args.check {
+        return check(args, out);
+    }
     let (archs, wanted) = if args.arch.is_empty() { (&USUAL[..], Some(OLDEST)) } else { (&args.arch[..], None) };
     let config = archs.iter().fold(Config::new(), |config, arch| config.arch(*arch));
     let config = wanted.into_iter().fold(config, Config::arch_if_possible);
@@ -35,6 +38,27 @@ pub(crate) fn write(args: &BundleArgs, out: &Output) -> Result<ExitCode, Failure
         json!({ "bundle": output::path(&args.file), "kernels": contents.kernels.len(), "bytes": bytes.len(), "sha256": sha256 }),
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a bundle is of its recipes: for a CI without nvcc.
+fn check(args: &BundleArgs, out: &Output) -> Result<ExitCode, Failure> {
+    let config = args.arch.iter().fold(Config::new(), |config, arch| config.arch(*arch));
+    let config = args.recipes.iter().try_fold(config, |config, file| config.recipes(file)).map_err(Failure::message)?;
+    let differences = config.differences(&args.file).map_err(Failure::message)?;
+    let told = differences.iter().map(
+        |Difference { kernel, found, required }| json!({ "kernel": kernel, "found": found, "required": required }),
+    );
+    out.object(json!({ "bundle": output::path(&args.file), "differences": told.collect::<Vec<_>>() }));
+    let path = args.file.display();
+    if differences.is_empty() {
+        out.text(format_args!("{path} is of these recipes"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let recipes: String = args.recipes.iter().map(|file| format!(" --recipes {}", file.display())).collect();
+    let archs: String = args.arch.iter().map(|arch| format!(" --arch {arch}")).collect();
+    let help = format!("cutemplate bundle {path}{recipes}{archs}");
+    out.text(StaleBundle { path: args.file.clone(), differences, help });
+    Ok(ExitCode::FAILURE)
 }
 
 /// The GPU that is asked for, by name, compute capability and, where it is there, driver.

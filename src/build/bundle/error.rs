@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::diagnostic::debug_as_display;
+
 /// The kind of a bundle's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -54,6 +56,8 @@ pub struct BundleError {
     pub help: String,
 }
 
+debug_as_display!(BundleError);
+
 /// The help for a file that has changed.
 pub(super) const COPY: &str = "copy the bundle again, or make it again with `cutemplate bundle`";
 
@@ -89,13 +93,6 @@ impl fmt::Display for BundleError {
             write!(f, "\n  {:9} {text}", format!("{name}:"))?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Debug for BundleError {
-    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

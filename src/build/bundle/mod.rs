@@ -7,8 +7,10 @@
 //! // build.rs, with cutemplate's feature `bundle`.
 //! // The crate then says include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
 //! # #[cfg(feature = "bundle")]
-//! cutemplate::bundle::embed("kernels.bundle");
+//! cutemplate::bundle::embed("kernels.bundle").recipes("kernels.txt");
 //! ```
+//!
+//! `recipes` names the file that the bundle was made of, and fails the build where that has changed since.
 //!
 //! An embedded bundle is pinned: the crate's binary holds the kernels and their sha256. A file that is read at run time
 //! is only as trustworthy as its author. [`Bundle::read`] requires a sha256 that was [pinned](crate::pinned) when the
@@ -26,6 +28,8 @@ mod manifest;
 mod module;
 #[cfg(feature = "build")]
 mod pack;
+#[cfg(feature = "bundle")]
+mod recipes;
 
 use std::borrow::Cow;
 use std::fs;
@@ -33,10 +37,10 @@ use std::path::Path;
 
 use archive::Archive;
 pub use contents::{Contents, KernelRow, Licence, Runs, TextRow};
+#[cfg(feature = "bundle")]
+pub use embed::{EmbedError, Embedding, embed, embed_as, try_embed};
 #[cfg(feature = "build")]
 pub(crate) use embed::{MODULES, open, unpack};
-#[cfg(feature = "bundle")]
-pub use embed::{embed, embed_as, try_embed};
 pub use error::{BundleError, BundleErrorKind};
 pub use manifest::{FileDigest, Manifest, Resources};
 #[cfg(feature = "bundle")]
@@ -47,6 +51,11 @@ pub(crate) use module::plan_module;
 pub use module::rust_module;
 #[cfg(feature = "build")]
 pub(crate) use pack::{Packed, no_licence, pack};
+
+#[cfg(feature = "bundle")]
+pub use recipes::{Difference, RecipesError, StaleBundle};
+#[cfg(feature = "build")]
+pub(crate) use recipes::{Listed, differences, read_recipes, superfluous};
 
 use crate::artifact::{Artifact, Code, Parts, Ptx, Text};
 use crate::digest::{Digest, Pinned};

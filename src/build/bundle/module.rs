@@ -6,6 +6,7 @@ use core::fmt::Write as _;
 
 use crate::cuda;
 use crate::dtype::DType;
+use crate::expr::free_names;
 #[cfg(feature = "build")]
 use crate::plan::Plan;
 use crate::plan::{Draft, Operand};
@@ -119,6 +120,15 @@ pub(crate) fn module(root: &str, kernel: &str, parts: &[Part<'_>]) -> String {
     );
     parts.iter().for_each(|part| artifact_text(root, part, &mut out));
     out.push_str("        ]),\n    };\n");
+    let of = if is_own { "Entry" } else { "Recipe" };
+    let _ = writeln!(
+        out,
+        "\n    /// Loads it on a GPU, or on a `Device`.\n    ///\n    /// # Errors\n    \
+             /// It has no code for that device, or is damaged.\n    \
+             pub fn load<D: {root}::artifact::Loads>(device: &D) -> ::core::result::Result<D::Kernel<{of}>, D::Error> {{\n        \
+                 device.load::<{of}>(&ARTIFACT)\n    \
+             }}"
+    );
     if is_own {
         own::arguments(root, first.row, &mut out);
     } else {
@@ -164,38 +174,49 @@ fn element(root: &str, dtype: DType) -> String {
     }
 }
 
+/// The names of the arguments, tensors first, each once: a tensor's without what kept it apart in C++.
+fn argument_names(row: &Draft) -> Vec<String> {
+    let lower = row.operands.iter().map(|operand| word(&operand.name.to_ascii_lowercase())).collect::<Vec<_>>();
+    let short = lower.iter().map(|name| {
+        let short = name.trim_end_matches('_').to_owned();
+        if lower.contains(&short) || row.scalars.contains(&short) || short.is_empty() { name.clone() } else { short }
+    });
+    let all: Vec<String> = short.chain(row.scalars.iter().map(|scalar| word(scalar))).collect();
+    let names = free_names(all.iter().map(String::as_str), |name| !reserved::never_in_rust(name));
+    names.iter().map(|name| ident(name)).collect()
+}
+
 /// The function that makes the arguments of a launch.
 fn arguments(root: &str, row: &Draft, out: &mut String) {
-    let named = |operand: &Operand| (word(&operand.name.to_ascii_lowercase()), operand.access == Access::Write);
+    let names = argument_names(row);
+    let (tensors, scalars) = names.split_at(row.operands.len());
     let ty = |operand: &Operand| element(root, operand.dtype);
     let _ = write!(
         out,
         "\n    /// The arguments of a launch, on a GPU or an executor.\n    ///\n    /// | | type, strides | |\n    /// |---|---|---|\n"
     );
-    for operand in &row.operands {
-        let (name, written) = named(operand);
-        let verb = if written { "written" } else { "read" };
+    let written = |operand: &Operand| operand.access == Access::Write;
+    for (name, operand) in tensors.iter().zip(&row.operands) {
+        let verb = if written(operand) { "written" } else { "read" };
         let _ = writeln!(out, "    /// | `{name}` | {} `{}` | {verb} |", operand.dtype, operand.stride_text());
     }
-    for scalar in &row.scalars {
-        let _ = writeln!(out, "    /// | `{}` | scalar | read |", word(scalar));
+    for name in scalars {
+        let _ = writeln!(out, "    /// | `{name}` | scalar | read |");
     }
     let _ = writeln!(out, "    pub fn args<'a, S: {root}::view::Space>(");
-    for operand in &row.operands {
-        let (name, written) = named(operand);
-        let view = if written { "ViewMut" } else { "View" };
+    for (name, operand) in tensors.iter().zip(&row.operands) {
+        let view = if written(operand) { "ViewMut" } else { "View" };
         let _ = writeln!(out, "        {name}: {root}::view::{view}<'a, {}, S>,", ty(operand));
     }
-    for scalar in &row.scalars {
-        let _ = writeln!(out, "        {}: f64,", ident(scalar));
+    for name in scalars {
+        let _ = writeln!(out, "        {name}: f64,");
     }
     let _ = writeln!(out, "    ) -> {root}::view::Arguments<'a, Recipe, S> {{\n        {root}::view::Arguments::new()");
-    for operand in &row.operands {
-        let (name, written) = named(operand);
-        let _ = writeln!(out, "            .{}({name})", if written { "write" } else { "read" });
+    for (name, operand) in tensors.iter().zip(&row.operands) {
+        let _ = writeln!(out, "            .{}({name})", if written(operand) { "write" } else { "read" });
     }
-    for scalar in &row.scalars {
-        let _ = writeln!(out, "            .scalar({})", ident(scalar));
+    for name in scalars {
+        let _ = writeln!(out, "            .scalar({name})");
     }
     out.push_str("    }\n");
 }

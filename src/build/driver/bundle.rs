@@ -1,6 +1,5 @@
 //! Bundles in the driver: using one instead of compiling, and making one of compiled kernels.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use cutlass_sys::{Env, Finder};
@@ -9,32 +8,15 @@ use super::config::{Config, Made};
 use super::error::Error;
 use super::watch::Watch;
 use super::write_if_changed;
-use crate::arch::{Arch, Targets};
-use crate::bundle::{self, Contents, KernelRow, Packed};
+use crate::arch::Targets;
+use crate::bundle::{self, Contents, Difference, Listed, Packed, StaleBundle, differences, read_recipes, superfluous};
 use crate::digest::Digest;
 use crate::emit::{self, Unit};
 use crate::plan::Plan;
-use crate::recipe::family;
 use crate::settings::Settings;
 
 /// The variable by which [`Config::bundle`] writes the bundle: `CUTEMPLATE_BUNDLE=write`.
 pub(super) const VARIABLE: &str = "CUTEMPLATE_BUNDLE";
-
-/// A bundle's kernels are not those of the recipes.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "error[bundle]: {} is not of this crate's recipes\n  found:    {found}\n  required: {required}\n  \
-     because:  what is asked for in build.rs, and what is launched, would be two kernels\n  \
-     help:     {VARIABLE}=write cargo build makes it again, where nvcc is", path.display()
-)]
-pub struct StaleBundle {
-    /// The bundle.
-    pub path: PathBuf,
-    /// The bundle's value.
-    pub found: String,
-    /// The requested value.
-    pub required: String,
-}
 
 impl Config {
     /// Takes the kernels of this bundle where it is there, and compiles them where it is not: a crate that ships the
@@ -66,22 +48,9 @@ impl Config {
     /// The file cannot be read, or a line is none.
     pub fn recipes(mut self, path: impl AsRef<Path>) -> Result<Config, Error> {
         let path = path.as_ref();
-        let text = fs::read_to_string(path).map_err(|e| Error::io("read", path, e))?;
-        for (number, line) in (1..).zip(text.lines().map(str::trim)) {
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let bad = |found: String| Error::RecipeLine { path: path.to_owned(), line: number, found };
-            let next = |text: &'_ str| {
-                text.split_once(char::is_whitespace).map(|(word, rest)| (word.to_owned(), rest.trim().to_owned()))
-            };
-            let (name, rest) = next(line).ok_or_else(|| bad(format!("`{line}`")))?;
-            let (word, rest) = next(&rest).unwrap_or((rest, String::new()));
-            let family = family(&word).map_err(|e| bad(e.to_string()))?;
-            let settings = Settings::parse_lines(&lines(&rest));
-            let whole = family.complete(&settings)?;
+        for Listed { name, family, settings, whole } in read_recipes(path)? {
             let planner = {
-                let (name, settings) = (name.clone(), settings);
+                let name = name.clone();
                 Box::new(move |targets: &Targets| family.plan(&settings, Some(&name), targets))
             };
             self.ask(&name, Some((family.name, whole)), planner);
@@ -140,44 +109,32 @@ impl Config {
 
     /// Compares the request with the bundle; nothing is planned.
     fn compare(&self, path: &Path, contents: &Contents) -> Result<(), Error> {
-        let stale = |found: String, required: String| StaleBundle { path: path.to_owned(), found, required };
-        let required = self.targets();
-        let archs = |kernel: &KernelRow| -> Vec<Arch> {
-            kernel.texts.iter().flat_map(|text| text.targets.archs()).copied().collect()
-        };
-        for asked in &self.kernels {
-            let Some(kernel) = contents.kernel(&asked.name) else {
-                let names: Vec<&str> = contents.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
-                return Err(stale(names.join(", "), format!("kernel `{}`", asked.name)).into());
-            };
-            let Some((family, settings)) = &asked.identity else { continue };
-            let (found, asked) = (format!("{} {}", kernel.family, one_line(&kernel.settings)), settings.to_string());
-            let asked = format!("{family} {}", one_line(&asked));
-            if found != asked {
-                return Err(stale(found, asked).into());
-            }
-            let found = archs(kernel);
-            if let Some(missing) = required.archs().iter().find(|arch| !found.contains(arch)) {
-                let found = Targets::new(found).unwrap_or_default();
-                return Err(stale(format!("`{}` for {found}", kernel.name), format!("for {missing} too")).into());
-            }
+        let differences = differences(contents, self.asked(), self.targets().archs());
+        if differences.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        Err(StaleBundle { path: path.to_owned(), differences, help: format!("{VARIABLE}=write cargo build") }.into())
     }
-}
 
-/// A setting on each line. The names of a function have a `;` of their own between bars: `|a, b; alpha| ..`.
-fn lines(settings: &str) -> String {
-    let mut inside = false;
-    let mut line = |letter: char| {
-        inside ^= letter == '|';
-        if letter == ';' && !inside { '\n' } else { letter }
-    };
-    settings.chars().map(&mut line).collect()
-}
+    /// Where a bundle differs from the kernels that are asked for, those among them that it has and nobody asks for. It compiles nothing;
+    /// architectures are compared where some are [named](Config::arch).
+    ///
+    /// # Errors
+    /// The bundle cannot be read.
+    pub fn differences(&self, bundle: &Path) -> Result<Vec<Difference>, Error> {
+        let bundle = bundle::open(bundle)?;
+        let mut found = differences(bundle.contents(), self.asked(), &self.archs);
+        found.extend(superfluous(bundle.contents(), self.asked().map(|(name, _)| name)));
+        Ok(found)
+    }
 
-fn one_line(settings: &str) -> String {
-    settings.replace('\n', "; ")
+    /// The name of each kernel, and its family with all settings where they are known.
+    fn asked(&self) -> impl Iterator<Item = (&str, Option<(&str, &Settings)>)> {
+        self.kernels.iter().map(|asked| {
+            let identity = asked.identity.as_ref().map(|(family, settings)| (*family, settings));
+            (asked.name.as_str(), identity)
+        })
+    }
 }
 
 fn wants_writing(env: &Env) -> bool {

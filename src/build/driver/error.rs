@@ -5,11 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use super::bundle::StaleBundle;
 use super::signature::SignatureError;
-use crate::bundle::{BundleError, Manifest, Resources};
+use crate::bundle::{BundleError, Manifest, RecipesError, Resources, StaleBundle};
 use crate::cuda::{DECLARED, Own};
-use crate::diagnostic::PlanError;
+use crate::diagnostic::{PlanError, debug_as_display};
 use crate::emit::Unit;
 use crate::store::StoreError;
 
@@ -122,19 +121,9 @@ pub enum Error {
         /// Why.
         why: String,
     },
-    /// A line of a file of recipes is none.
-    #[error(
-        "error[build]: {}:{line} is not a recipe\n  found:    {found}\n  required: name, family and settings: vector_add elementwise_add \
-         dtype=f32; unroll=4\n  help:     `cutemplate list` has families and settings", path.display()
-    )]
-    RecipeLine {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// The line's text.
-        found: String,
-    },
+    /// A file of recipes cannot be used.
+    #[error("{0}")]
+    Recipes(#[from] RecipesError),
     /// Two kernels were given one name.
     #[error(
         "error[build]: two kernels are called `{name}`\n  found:    one name twice\n  required: one name for each kernel, since files and modules are named by it\n  \
@@ -146,11 +135,7 @@ pub enum Error {
     },
 }
 
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+debug_as_display!(Error);
 
 impl From<StoreError> for Error {
     fn from(StoreError { verb, path, source }: StoreError) -> Error {
@@ -180,13 +165,15 @@ pub(super) fn named(kernels: &[String]) -> String {
 }
 
 /// The compiler spills registers of a kernel for which that is denied.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SpillError {
     /// The kernel.
     pub kernel: String,
     /// Its resources on each architecture where it spills.
     pub on: Vec<Resources>,
 }
+
+debug_as_display!(SpillError);
 
 impl fmt::Display for SpillError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -211,7 +198,7 @@ impl fmt::Display for SpillError {
 impl std::error::Error for SpillError {}
 
 /// A thread of a kernel takes more registers than its declaration allows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RegisterError {
     /// The kernel.
     pub kernel: String,
@@ -220,6 +207,8 @@ pub struct RegisterError {
     /// Its resources on each architecture where it takes more.
     pub on: Vec<Resources>,
 }
+
+debug_as_display!(RegisterError);
 
 impl fmt::Display for RegisterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -237,13 +226,15 @@ impl fmt::Display for RegisterError {
 impl std::error::Error for RegisterError {}
 
 /// ptxas does not overlap the tensor cores' instructions of a kernel, or ignores how it shares out registers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SerializedError {
     /// The kernel.
     pub kernel: String,
     /// The messages C75xx of ptxas.
     pub told: Vec<String>,
 }
+
+debug_as_display!(SerializedError);
 
 impl fmt::Display for SerializedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -266,7 +257,6 @@ impl fmt::Display for SerializedError {
 impl std::error::Error for SerializedError {}
 
 /// The compiler refused the text of a kernel, or could not be run.
-#[derive(Debug)]
 pub struct CompileError {
     /// The kernel.
     pub unit: String,
@@ -283,6 +273,8 @@ pub struct CompileError {
     /// What to do, where the text is one's own; empty where it is generated.
     pub mend: String,
 }
+
+debug_as_display!(CompileError);
 
 /// A line of a kernel's text.
 #[derive(Clone, Debug, PartialEq, Eq)]

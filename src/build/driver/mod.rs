@@ -18,7 +18,6 @@ mod ptxas;
 mod signature;
 mod watch;
 
-pub use bundle::StaleBundle;
 pub use compiled::Compiled;
 pub use config::{Built, Config};
 pub use error::{CompileError, Error, RegisterError, SerializedError, SourceLine, SpillError};

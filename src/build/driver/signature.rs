@@ -5,9 +5,10 @@ use std::fmt;
 use super::listing::{ListedEntry, ListedParam};
 use super::ptx_whole::{Word, words};
 use crate::cuda::{Compiled, CompiledParam, Mismatch, Own, OwnEntry, compare};
+use crate::diagnostic::debug_as_display;
 
 /// An entry is not what it is declared to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SignatureError {
     /// The kernel.
     pub kernel: String,
@@ -20,6 +21,8 @@ pub struct SignatureError {
     /// What else differs: declared, compiled.
     pub others: Vec<(String, String)>,
 }
+
+debug_as_display!(SignatureError);
 
 impl fmt::Display for SignatureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::diagnostic::debug_as_display;
 use crate::layout::LayoutError;
 
 /// A picture that cannot be drawn, or should not be.
@@ -13,7 +14,7 @@ use crate::layout::LayoutError;
 /// assert!(error.to_string().contains("T1/V0 is index 64"), "{error}");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DrawError {
     /// This kind of picture cannot show the input, or would be too large.
@@ -32,6 +33,8 @@ pub enum DrawError {
     /// A layout operation that the picture needs was refused.
     Layout(LayoutError),
 }
+
+debug_as_display!(DrawError);
 
 impl fmt::Display for DrawError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use super::composition::Refusal;
+use crate::diagnostic::debug_as_display;
 
 /// The class of a refusal. Where CuTe C++ has a `static_assert` for it, the class is named by CuTe's text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
@@ -97,6 +98,8 @@ impl fmt::Display for Class {
 /// ```
 #[derive(Clone)]
 pub struct LayoutError(Box<Inner>);
+
+debug_as_display!(LayoutError);
 
 #[derive(Clone)]
 struct Inner {
@@ -293,12 +296,6 @@ impl fmt::Display for LayoutError {
             write!(f, "\n  {name:<10}{text}")?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Debug for LayoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

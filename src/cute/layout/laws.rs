@@ -14,19 +14,22 @@ use super::core::Layout;
 use super::error::{LayoutError, add, mul};
 use super::int_tuple::IntTuple;
 use super::shape::compatible;
+use crate::diagnostic::debug_as_display;
 pub use products::{blocked_product, make_layout_tv, raked_product};
 
 /// The most coordinates that a law is checked at.
 pub const MOST_CHECKED: i64 = 1 << 18;
 
 /// Where a law does not hold.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The law, as an equation.
     pub law: &'static str,
     /// Where, and both sides.
     pub at: String,
 }
+
+debug_as_display!(Violation);
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

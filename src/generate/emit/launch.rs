@@ -62,7 +62,7 @@ enum Line<'a> {
 
 /// The text behind the kernel.
 pub(super) fn host_side(plan: &Plan) -> String {
-    let (rule, params) = (&plan.draft().rule, plan.params());
+    let (rule, params) = (&with_names_apart(&plan.draft().rule), plan.params());
     let names = &rule.steps.names;
     let arguments: Vec<_> = params.given().map(|(_, field)| field).collect();
     let lets = used(rule).into_iter().map(|index| {
@@ -112,6 +112,18 @@ pub(super) fn host_side(plan: &Plan) -> String {
         runs_on: runs_on(plan),
         overlaps,
     })
+}
+
+/// The rule, where no number that it computes has the name of an argument that it reads: that may be a name of the user's.
+fn with_names_apart(rule: &Rule) -> Rule {
+    let arguments: Vec<String> = used(rule).into_iter().map(|index| rule.steps.names[index].clone()).collect();
+    let mut rule = rule.clone();
+    for number in rule.steps.names.iter_mut().skip(rule.derived.len()) {
+        while arguments.contains(number) {
+            number.push_str("_value");
+        }
+    }
+    rule
 }
 
 /// What `cuTensorMapEncodeTiled` is told.

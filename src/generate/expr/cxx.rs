@@ -4,6 +4,7 @@ use super::check::{Checked, Compute};
 use super::convert;
 use super::function::Function;
 use super::helpers::{Expansion, Helper, Helpers};
+use super::names;
 use super::op::{Binary, Node, Unary};
 use super::write::{self, Body, Piece, Precedence, Style};
 
@@ -193,7 +194,7 @@ impl Style for Formula {
     fn piece(&mut self, node: &Node, operands: &[Piece]) -> Piece {
         match node {
             Node::Input(_) => Piece::atom("x"),
-            _ => super::print::piece(node, operands, &[]),
+            _ => super::print::piece(node, operands, &["x"], &[]),
         }
     }
 }
@@ -232,8 +233,11 @@ impl Checked {
         let function = self.function();
         let type_ = self.compute().cxx();
         helpers.compute = self.compute();
-        let inputs: Vec<&str> = function.input_names().collect();
-        let body = write::body(function, &mut Cxx::new(function, &inputs, function.scalars(), helpers));
+        let named = function.input_names().chain(function.scalars().iter().map(String::as_str));
+        let mut inputs = names::in_cxx(named);
+        let scalars = inputs.split_off(function.inputs());
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let body = write::body(function, &mut Cxx::new(function, &inputs, &scalars, helpers));
         let unused = function.unused_inputs();
         let parameters: Vec<String> = (0..)
             .zip(&inputs)
@@ -247,7 +251,7 @@ impl Checked {
             1 => type_.to_owned(),
             several => format!("cute::tuple<{}>", vec![type_; several].join(", ")),
         };
-        let mut members: String = function.scalars().iter().map(|scalar| format!("  {type_} {scalar};\n")).collect();
+        let mut members: String = scalars.iter().map(|scalar| format!("  {type_} {scalar};\n")).collect();
         if !members.is_empty() {
             members.push('\n');
         }

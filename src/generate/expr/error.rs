@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::diagnostic::debug_as_display;
+
 /// In which step an expression was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -26,7 +28,7 @@ impl ExprErrorKind {
 }
 
 /// Why an expression is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExprError {
     /// In which step.
@@ -42,6 +44,8 @@ pub struct ExprError {
     /// What to do.
     pub help: String,
 }
+
+debug_as_display!(ExprError);
 
 impl ExprError {
     pub(super) fn new(

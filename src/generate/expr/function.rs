@@ -1,13 +1,14 @@
 //! A traced function: its signature and its operations, in one canonical order.
 
 use core::cell::RefCell;
+use core::hash::{Hash, Hasher};
 
 use super::error::{ExprError, ExprErrorKind};
 use super::names;
 use super::op::{Binary, Id, Node, Unary};
 use super::tape::{Expr, Nodes, Tape};
 
-/// The most inputs that a function has: they are called a, b, c, d, e, f, g, h.
+/// The most inputs that a function has: they are called a, b, c, d, e, f, g, h, unless it names them.
 pub const MAX_INPUTS: usize = 8;
 /// The most scalars.
 pub const MAX_SCALARS: usize = 16;
@@ -18,7 +19,7 @@ pub const MAX_OUTPUTS: usize = 4;
 ///
 /// Two functions are equal if they do the same operations in the same order on the same inputs. It does not matter
 /// whether they were made from a closure or a text, nor whether they repeat an operation on the same operands: it is
-/// done once.
+/// done once. What inputs are called does not matter either: it is what texts, arguments and messages show.
 ///
 /// ```
 /// use cutemplate::expr::Function;
@@ -32,11 +33,33 @@ pub const MAX_OUTPUTS: usize = 4;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Function {
-    inputs: u8,
+    inputs: Inputs,
     scalars: Vec<String>,
     /// Operands first; each node is reached from an output, and none is there twice.
     nodes: Vec<Node>,
     outputs: Vec<Id>,
+}
+
+/// How many inputs there are, and their names. Functions that differ in names alone are equal.
+#[derive(Clone, Debug)]
+struct Inputs {
+    count: u8,
+    /// Empty where they are called a to h.
+    names: Vec<String>,
+}
+
+impl PartialEq for Inputs {
+    fn eq(&self, other: &Self) -> bool {
+        self.count == other.count
+    }
+}
+
+impl Eq for Inputs {}
+
+impl Hash for Inputs {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.count.hash(state);
+    }
 }
 
 impl Function {
@@ -104,6 +127,8 @@ impl Function {
         let outputs = closure(tape, &exprs).map(|expr| expr.id);
         let nodes = nodes.into_inner();
         names::check_scalars(&nodes.scalars)?;
+        let scalars: Vec<&str> = nodes.scalars.iter().map(String::as_str).collect();
+        names::check_apart(&names::INPUTS[..usize::from(count)], &scalars)?;
         if outputs.is_empty() || outputs.len() > MAX_OUTPUTS {
             return Err(ExprError::new(
                 ExprErrorKind::Signature,
@@ -138,24 +163,84 @@ impl Function {
             }
         }
         let outputs = outputs.iter().filter_map(|id| order[id.index()]).collect();
+        let inputs = Inputs { count: inputs, names: Vec::new() };
         Function { inputs, scalars: nodes.scalars, nodes: list, outputs }
+    }
+
+    /// The same function, its inputs called so: what a closure cannot say. C++, arguments of launches and messages use
+    /// the names.
+    ///
+    /// # Errors
+    /// Another number of names than inputs; a name that is none, is there twice, or is a scalar's.
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    ///
+    /// let f = Function::binary(|x, bias| (x + bias).gelu()).named(&["x", "bias"])?;
+    /// assert_eq!(f.to_string(), "|x, bias| gelu(x + bias)");
+    /// assert_eq!(f, "gelu(a + b)".parse()?);
+    /// # Ok::<(), cutemplate::expr::ExprError>(())
+    /// ```
+    pub fn named(mut self, inputs: &[&str]) -> Result<Function, ExprError> {
+        names::check_inputs(inputs)?;
+        let scalars: Vec<&str> = self.scalars.iter().map(String::as_str).collect();
+        names::check_apart(inputs, &scalars)?;
+        if inputs.len() != self.inputs() {
+            let found = format!("{} names", inputs.len());
+            let because = format!("`{self}` has {} inputs", self.inputs());
+            let required = self.inputs().to_string();
+            return Err(ExprError::new(ExprErrorKind::Signature, found, required, because, "name each of them"));
+        }
+        self.set_names(inputs);
+        Ok(self)
+    }
+
+    /// Keeps the names, where they say more than the places.
+    pub(super) fn set_names(&mut self, inputs: &[&str]) {
+        let as_usual = inputs.iter().eq(names::INPUTS.iter().take(inputs.len()));
+        self.inputs.names = if as_usual { Vec::new() } else { inputs.iter().map(|&name| name.to_owned()).collect() };
+    }
+
+    /// The same function with one more input at that place, which it does not use.
+    pub(crate) fn with_unused_input(&self, at: usize) -> Result<Function, ExprError> {
+        let count = input_count(self.inputs() + 1)?;
+        let moved = |node: &Node| match *node {
+            Node::Input(index) if usize::from(index) >= at => Node::Input(index + 1),
+            node => node,
+        };
+        let mut function = Function { nodes: self.nodes.iter().map(moved).collect(), ..self.clone() };
+        function.inputs.count = count;
+        if !self.inputs.names.is_empty() {
+            let taken = |name: &&str| !self.inputs.names.iter().chain(&self.scalars).any(|known| known == name);
+            let free = ["unused", "unused_input", "no_input"].iter().chain(&names::INPUTS).copied().find(taken);
+            function.inputs.names.insert(at.min(self.inputs()), free.unwrap_or("none").to_owned());
+        }
+        Ok(function)
+    }
+
+    /// Whether the inputs have names of their own.
+    pub(crate) fn has_names(&self) -> bool {
+        !self.inputs.names.is_empty()
     }
 
     /// The number of inputs, those that are not used among them.
     pub fn inputs(&self) -> usize {
-        usize::from(self.inputs)
+        usize::from(self.inputs.count)
     }
 
-    /// The name of an input, from `a` on.
+    /// The name of each input: its own, or a letter from `a` on.
     ///
     /// ```
     /// use cutemplate::expr::Function;
     ///
     /// let f = Function::binary(|a, b| a - b);
     /// assert_eq!(f.input_names().collect::<Vec<_>>(), ["a", "b"]);
+    /// let f: Function = "|x, bias| x + bias".parse()?;
+    /// assert_eq!(f.input_names().collect::<Vec<_>>(), ["x", "bias"]);
+    /// # Ok::<(), cutemplate::expr::ExprError>(())
     /// ```
-    pub fn input_names(&self) -> impl ExactSizeIterator<Item = &'static str> + use<> {
-        names::INPUTS[..self.inputs()].iter().copied()
+    pub fn input_names(&self) -> impl ExactSizeIterator<Item = &str> {
+        (0..self.inputs()).map(|index| self.inputs.names.get(index).map_or(names::INPUTS[index], String::as_str))
     }
 
     /// Names of the run-time scalars, in order of declaration.
@@ -176,7 +261,7 @@ impl Function {
     /// assert_eq!(Function::binary(|a, _| a.relu()).unused_inputs(), [1]);
     /// ```
     pub fn unused_inputs(&self) -> Vec<usize> {
-        (0..self.inputs).filter(|i| !self.nodes.contains(&Node::Input(*i))).map(usize::from).collect()
+        (0..self.inputs.count).filter(|i| !self.nodes.contains(&Node::Input(*i))).map(usize::from).collect()
     }
 
     /// The number of operations. Each is done once for an element.
@@ -246,7 +331,7 @@ pub(super) fn input_count(inputs: usize) -> Result<u8, ExprError> {
             ExprErrorKind::Signature,
             format!("{inputs} inputs"),
             format!("at most {MAX_INPUTS}"),
-            "inputs are called a to h",
+            "each input is a tensor that the kernel reads",
             "split the function in two",
         )),
     }

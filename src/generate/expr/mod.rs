@@ -62,6 +62,7 @@ pub use error::{ExprError, ExprErrorKind};
 pub use eval::{Bounds, Evaluator, Outputs};
 pub use function::{Function, MAX_INPUTS, MAX_OUTPUTS, MAX_SCALARS};
 pub use helpers::Helpers;
+pub(crate) use names::free as free_names;
 pub use names::signatures as functions;
 pub use tape::{Cond, Expr, Operand, Tape};
 pub use terms::{Term, Terms};

@@ -18,21 +18,11 @@ const FORMS: [(&str, &str); 6] = [
     ("select", "condition, x, y"),
 ];
 
-/// Words with a meaning in the text, or for the functions of the C++ that is written from it.
-const RESERVED: &[&str] = &[
-    "let",
-    "inf",
-    "nan",
-    "a",
-    "b",
-    "c",
-    "d",
-    "e",
-    "f",
-    "g",
-    "h",
-    "x",
-    "y",
+/// Words of the text that stand for something without a declaration.
+const WORDS: [&str; 3] = ["let", "inf", "nan"];
+
+/// Names of functions of the C++ that is written from a text.
+const FUNCTIONS: &[&str] = &[
     "memcpy",
     "fabs",
     "fmin",
@@ -77,14 +67,41 @@ pub fn signatures() -> impl Iterator<Item = String> {
     unary.chain(binary).chain(FORMS).map(|(name, takes)| format!("{name}({takes})"))
 }
 
-/// Whether text and C++ can use the word for something new.
-pub(super) fn is_free(word: &str) -> bool {
-    let temporary =
-        word.strip_prefix('t').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()));
+/// Whether C++ can use the word for an input or a scalar, beside the functions that the text calls and its named parts.
+fn is_free_in_cxx(word: &str) -> bool {
     // C's mathematics has the names of the text, with an `f` behind them for `float`.
     let function = functions().any(|name| name == word || word.strip_suffix('f') == Some(name));
-    let reserved = RESERVED.contains(&word) || reserved::in_cxx(word) || reserved::never_in_rust(word);
-    !temporary && !function && !reserved
+    !is_temporary(word) && !function && !FUNCTIONS.contains(&word) && !WORDS.contains(&word) && !reserved::in_cxx(word)
+}
+
+/// `t0`, as named parts are called.
+fn is_temporary(word: &str) -> bool {
+    word.strip_prefix('t').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The names as C++ has them: each once, and none that means something there.
+pub(super) fn in_cxx<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    free(names, is_free_in_cxx)
+}
+
+/// Each name as it is, if it is free and not another's; else with an underscore behind it, or one and a number.
+pub(crate) fn free<'n>(names: impl Iterator<Item = &'n str>, is_free: impl Fn(&str) -> bool) -> Vec<String> {
+    let names: Vec<&str> = names.collect();
+    let mut all: Vec<String> = Vec::new();
+    for name in &names {
+        let others = |candidate: &String| names.iter().any(|other| other == candidate) || all.contains(candidate);
+        let fits = |candidate: &String| is_free(candidate) && !others(candidate);
+        let numbered = || (2..).map(|number| format!("{name}_{number}")).find(fits);
+        let own = (is_free(name) && !all.iter().any(|known| known == name)).then(|| (*name).to_owned());
+        let found = own.or_else(|| Some(format!("{name}_")).filter(fits)).or_else(numbered);
+        all.extend(found);
+    }
+    all
+}
+
+/// Whether a named part of a text can be called so.
+pub(super) fn is_free(word: &str) -> bool {
+    is_temporary(word) || (is_identifier(word) && !WORDS.contains(&word) && !functions().any(|name| name == word))
 }
 
 fn is_identifier(word: &str) -> bool {
@@ -99,11 +116,11 @@ fn refused<T>(found: String, required: &str, because: &str, help: &str) -> Resul
     Err(ExprError::new(ExprErrorKind::Signature, found, required, because, help))
 }
 
-/// Checks that a text may use these names for its inputs. Written text calls them a to h.
+/// Checks that inputs can be called so.
 pub(super) fn check_inputs(inputs: &[&str]) -> Result<(), ExprError> {
     input_count(inputs.len())?;
     for (index, name) in inputs.iter().enumerate() {
-        if !is_identifier(name) || ["let", "inf", "nan"].contains(name) {
+        if !is_identifier(name) || WORDS.contains(name) {
             return refused(
                 format!("the input name `{name}`"),
                 "a lower-case letter, then up to 31 of a-z, 0-9 and single underscores, but not let, inf or nan",
@@ -142,20 +159,12 @@ pub(super) fn check_scalars<S: AsRef<str>>(scalars: &[S]) -> Result<(), ExprErro
         return refused(found, "at most 16", "scalars travel in the kernel's parameters", "pass a tensor instead");
     }
     for (index, name) in scalars.iter().map(AsRef::as_ref).enumerate() {
-        if !is_identifier(name) {
+        if !is_identifier(name) || WORDS.contains(&name) {
             return refused(
                 format!("the scalar name `{name}`"),
-                "a lower-case letter, then up to 31 of a-z, 0-9 and single underscores",
-                "it becomes a member of a C++ struct",
+                "a lower-case letter, then up to 31 of a-z, 0-9 and single underscores, but not let, inf or nan",
+                "it stands for a parameter in the expression",
                 "a name such as `alpha`",
-            );
-        }
-        if !is_free(name) {
-            return refused(
-                format!("the scalar name `{name}`"),
-                "a name that means nothing else",
-                "expressions, or the C++ and Rust that are written from them, use it already",
-                &format!("`{name}_value`, for instance"),
             );
         }
         if scalars[..index].iter().any(|before| before.as_ref() == name) {
@@ -173,32 +182,43 @@ pub(super) fn check_scalars<S: AsRef<str>>(scalars: &[S]) -> Result<(), ExprErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expr::{Compute, Function, Helpers};
 
-    /// Written text calls inputs a to h.
+    fn every_word() -> impl Iterator<Item = &'static str> {
+        let words = reserved::all().chain(FUNCTIONS.iter().copied()).chain(functions()).chain(["t0", "x", "n", "expf"]);
+        words.filter(|word| is_identifier(word) && !WORDS.contains(word))
+    }
+
+    /// Any word names an input or a scalar. Texts and C++ keep it where it means nothing else.
     #[test]
-    fn an_input_may_have_any_word() {
-        for word in reserved::all().filter(|word| is_identifier(word) && *word != "let") {
-            let function: crate::expr::Function = format!("|{word}| {word} + 1").parse().expect("a function");
-            assert_eq!(function.to_string(), "a + 1", "{word}");
+    fn inputs_and_scalars_may_have_any_word() {
+        for word in every_word() {
+            for text in [format!("|{word}| {word} + 1"), format!("|p; {word}| exp(p * p) + {word}")] {
+                let function: Function = text.parse().expect("a function");
+                assert_eq!(function.to_string(), text);
+                let checked = function.check(Compute::F32).expect("f32 has it");
+                let functor = checked.functor("Op", &mut Helpers::new(Compute::F32));
+                let name = if is_free_in_cxx(word) { word.to_owned() } else { format!("{word}_") };
+                assert!(functor.contains(&format!("float {name}")), "{functor}");
+            }
         }
+        let error = "|a; inf| a + inf".parse::<Function>().expect_err("inf is a number");
+        assert!(error.to_string().contains("but not let, inf or nan"), "{error}");
+    }
+
+    /// Named parts of a text keep clear of names that look like theirs.
+    #[test]
+    fn named_parts_are_no_inputs() {
+        let text = "|t0, x; t1| let s = x * t0; s + s * t1";
+        let function: Function = text.parse().expect("a function");
+        assert_eq!(function.to_string(), "|t0, x; t1| let t2 = x * t0; t2 + t2 * t1");
+        assert_eq!(function.to_string().parse(), Ok(function));
     }
 
     #[test]
-    fn no_scalar_has_a_word_of_another_language_and_the_hint_is_a_name() {
-        for word in reserved::all().chain(RESERVED.iter().copied()).filter(|word| is_identifier(word)) {
-            let raw = reserved::in_rust(word) && !reserved::in_cxx(word) && !reserved::never_in_rust(word);
-            let told = check_scalars(&[word]).map_err(|e| e.to_string());
-            if raw && !RESERVED.contains(&word) {
-                // Rust has a way to write it.
-                assert_eq!(told, Ok(()), "{word}");
-                continue;
-            }
-            let hint = format!("{word}_value");
-            assert!(told.is_err_and(|told| told.contains(&hint)), "{word}");
-            assert!(check_scalars(&[hint]).is_ok(), "{word}");
-        }
-        for free in ["alpha", "half", "volatile_value", "intern", "dim", "r", "size"] {
-            assert!(check_scalars(&[free]).is_ok(), "{free}");
-        }
+    fn a_name_in_cxx_is_nobody_elses() {
+        let names = |of: &[&str]| in_cxx(of.iter().copied());
+        assert_eq!(names(&["int", "int_", "x"]), ["int_2", "int_", "x"]);
+        assert_eq!(names(&["exp", "expf", "alpha"]), ["exp_", "expf_", "alpha"]);
     }
 }

@@ -3,7 +3,6 @@
 use core::fmt;
 
 use super::function::Function;
-use super::names;
 use super::op::{Binary, Node, Unary};
 use super::write::{self, Piece, Precedence, Style};
 
@@ -25,9 +24,9 @@ pub(super) fn infix(op: Binary) -> Option<Precedence> {
 }
 
 /// One operation; operands that it has are written already.
-pub(super) fn piece(node: &Node, operands: &[Piece], scalars: &[String]) -> Piece {
+pub(super) fn piece(node: &Node, operands: &[Piece], inputs: &[&str], scalars: &[String]) -> Piece {
     match (node, operands) {
-        (Node::Input(index), _) => Piece::atom(names::INPUTS[usize::from(*index)]),
+        (Node::Input(index), _) => Piece::atom(inputs[usize::from(*index)]),
         (Node::Scalar(index), _) => Piece::atom(scalars[usize::from(*index)].as_str()),
         (Node::Constant(constant), _) => {
             let text = number(constant.value());
@@ -51,20 +50,27 @@ pub(super) fn piece(node: &Node, operands: &[Piece], scalars: &[String]) -> Piec
     }
 }
 
-struct Text<'a>(&'a [String]);
+struct Text<'a> {
+    inputs: Vec<&'a str>,
+    scalars: &'a [String],
+}
 
 impl Style for Text<'_> {
     fn piece(&mut self, node: &Node, operands: &[Piece]) -> Piece {
-        piece(node, operands, self.0)
+        piece(node, operands, &self.inputs, self.scalars)
+    }
+
+    fn is_taken(&self, name: &str) -> bool {
+        self.inputs.contains(&name) || self.scalars.iter().any(|scalar| scalar == name)
     }
 }
 
-/// One line: `|a, b; alpha| let t0 = a * b; relu(t0) + alpha`. The part between bars stands only where the rest does not
-/// say it, which is where there are scalars or where the last input is not used.
+/// One line: `|x, y; alpha| let t0 = x * y; relu(t0) + alpha`. The part between bars stands only where the rest does not
+/// say it: where inputs have names of their own, where there are scalars, or where the last input is not used.
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let last_is_used = self.inputs() == 0 || !self.unused_inputs().contains(&(self.inputs() - 1));
-        if !last_is_used || !self.scalars().is_empty() {
+        if !last_is_used || !self.scalars().is_empty() || self.has_names() {
             let inputs: Vec<&str> = self.input_names().collect();
             write!(f, "|{}", inputs.join(", "))?;
             if !self.scalars().is_empty() {
@@ -77,7 +83,7 @@ impl fmt::Display for Function {
 }
 
 impl Function {
-    /// The text without the names of inputs and scalars.
+    /// The text without the names of inputs and scalars in front.
     ///
     /// ```
     /// use cutemplate::expr::Function;
@@ -89,7 +95,8 @@ impl Function {
     /// # Ok::<(), cutemplate::expr::ExprError>(())
     /// ```
     pub fn body(&self) -> String {
-        let body = write::body(self, &mut Text(self.scalars()));
+        let mut text = Text { inputs: self.input_names().collect(), scalars: self.scalars() };
+        let body = write::body(self, &mut text);
         let parts: String = body.parts.iter().map(|(name, text)| format!("let {name} = {text}; ")).collect();
         let outputs: Vec<String> = body.outputs.into_iter().map(|piece| piece.text).collect();
         format!("{parts}{}", outputs.join(", "))

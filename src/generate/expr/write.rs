@@ -76,6 +76,11 @@ pub(super) trait Style {
     const WIDEST: usize = usize::MAX;
 
     fn piece(&mut self, node: &Node, operands: &[Piece]) -> Piece;
+
+    /// Whether an input or a scalar is called so.
+    fn is_taken(&self, _name: &str) -> bool {
+        false
+    }
 }
 
 /// A function's body: named parts in order, then the outputs.
@@ -98,7 +103,7 @@ pub(super) fn body<S: Style>(function: &Function, style: &mut S) -> Body {
     }
     // Pieces that are waiting for their one use, or for several if they are short.
     let mut pieces: BTreeMap<Id, (Piece, u32)> = BTreeMap::new();
-    let mut parts = Vec::new();
+    let (mut parts, mut number) = (Vec::new(), 0);
     for (node, (index, uses)) in function.nodes().iter().zip((0u32..).zip(uses)) {
         let mut height = 0;
         let operands: Vec<Piece> = node
@@ -113,7 +118,11 @@ pub(super) fn body<S: Style>(function: &Function, style: &mut S) -> Body {
         let mut piece = style.piece(node, &operands);
         let is_long = piece.text.len() > S::WIDEST && !function.output_ids().contains(&Id(index));
         if !node.is_leaf() && (uses > 1 || height >= MAX_HEIGHT || is_long) {
-            let name = format!("t{}", parts.len());
+            while style.is_taken(&format!("t{number}")) {
+                number += 1;
+            }
+            let name = format!("t{number}");
+            number += 1;
             parts.push((name.clone(), piece.text));
             piece = Piece::atom(name);
             height = 0;

@@ -1,13 +1,13 @@
 //! An ABI as text, and the digest that tells whether it still means the same.
 
-use crate::diagnostic::BindError;
+use crate::diagnostic::{BindError, debug_as_display};
 use crate::digest::Digest;
 use crate::plan::{Abi, Operand};
 use crate::units::Elements;
 use crate::view::{ViewLayout, ViewRef};
 
 /// The ABI of a kernel that is not what this crate would launch.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AbiError {
     /// It cannot be read.
     #[error(
@@ -36,6 +36,8 @@ pub enum AbiError {
         required: Digest,
     },
 }
+
+debug_as_display!(AbiError);
 
 impl Abi {
     /// As JSON, on one line; the same ABI gives the same bytes.

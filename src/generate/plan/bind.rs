@@ -201,7 +201,7 @@ fn check_view(abi: &Abi, operand: &Operand, view: &ViewRef, found: &mut Vec<Diag
 /// Rank, extents and strides; whether they make sense enough to look at the memory.
 fn check_layout(abi: &Abi, operand: &Operand, view: &ViewRef, found: &mut Vec<Diagnostic>) -> bool {
     let (name, layout) = (operand.name, view.layout);
-    let mut refuse = |code, what: String, required: String, because, help| {
+    let mut refuse = |code, what: String, required: String, because, help: &str| {
         found.push(abi.diagnostic(code, what, required, because, help));
         false
     };
@@ -211,7 +211,18 @@ fn check_layout(abi: &Abi, operand: &Operand, view: &ViewRef, found: &mut Vec<Di
             format!("{name} = {layout} has rank {}", layout.rank()),
             format!("rank {}, with strides {}", operand.strides.len(), operand.stride_text()),
             "the kernel was generated for tensors of that rank",
-            "pass a view of that rank, or generate the kernel for the rank you have",
+            match (layout.rank(), &operand.strides[..]) {
+                (1, [ModeStride::Broadcast, _]) => "`View::row(m)` makes one row for all of m rows of a vector",
+                (1, [_, ModeStride::Broadcast]) => {
+                    "`View::column(n)` makes one column for all of n columns of a vector"
+                }
+                (1, [_, _]) => {
+                    "`View::host(.., [m, n], ld)` is a matrix; `View::row(m)` makes one row for all of m rows of a vector, \
+                     `View::column(n)` one column for all"
+                }
+                (_, [_]) => "`View::host_vector(..)` or `Buffer::vector()` is a vector",
+                _ => "pass a view of that rank, or generate the kernel for the rank you have",
+            },
         );
     }
     if layout.shape().iter().any(|e| *e < 0) {
@@ -253,23 +264,43 @@ fn check_layout(abi: &Abi, operand: &Operand, view: &ViewRef, found: &mut Vec<Di
             "a contiguous tensor, or one with gaps",
         );
     }
-    let mode = |i: usize| (operand.strides[i], layout.shape()[i], layout.stride()[i]);
-    let fits = |(want, extent, stride): (ModeStride, i64, i64)| match want {
-        _ if extent == 1 => true,
-        ModeStride::Unit => stride == 1,
-        ModeStride::Broadcast => stride == 0,
-        ModeStride::Dynamic => true,
-    };
-    if let Some(i) = (0..layout.rank()).find(|i| !fits(mode(*i))) {
+    if let Some(i) = (0..layout.rank()).find(|i| !fits(operand, &layout, *i)) {
         return refuse(
             Code::ViewStride,
             format!("{name} = {layout} has stride {} along mode {i}", layout.stride()[i]),
             format!("strides {}: {} along mode {i}", operand.stride_text(), operand.strides[i]),
             "the kernel's text has these strides as constants, so that it can move whole vectors",
-            "pass a view with these strides, or generate the kernel for the strides you have",
+            &format!(
+                "{}pass a view with these strides, or generate the kernel for the strides you have",
+                adapter(operand, &layout)
+            ),
         );
     }
     true
+}
+
+/// Whether the stride along a mode is the one that the kernel was generated for. With one coordinate it is never used.
+fn fits(operand: &Operand, layout: &ViewLayout, mode: usize) -> bool {
+    let (extent, stride) = (layout.shape()[mode], layout.stride()[mode]);
+    match operand.strides[mode] {
+        _ if extent == 1 => true,
+        ModeStride::Unit => stride == 1,
+        ModeStride::Broadcast => stride == 0,
+        ModeStride::Dynamic => true,
+    }
+}
+
+/// The view that would fit, where one call makes it of this one.
+fn adapter(operand: &Operand, layout: &ViewLayout) -> &'static str {
+    let turned = layout.transposed();
+    match &operand.strides[..] {
+        _ if (0..turned.rank()).all(|mode| fits(operand, &turned, mode)) => {
+            "`View::transposed()` exchanges the first two modes, where that is what the memory holds; else "
+        }
+        [ModeStride::Broadcast, _] => "one row for all rows is `View::host_vector(..).row(m)`; else ",
+        [_, ModeStride::Broadcast] => "one column for all columns is `View::host_vector(..).column(n)`; else ",
+        _ => "",
+    }
 }
 
 /// For a matrix with contiguous rows: the smallest leading dimension.

@@ -6,7 +6,6 @@ use crate::diagnostic::{Code, Defect, Diagnostic, Diagnostics, PlanError, Severi
 use crate::dtype::DType;
 use crate::expr::{Checked, Compute, Function};
 use crate::layout::{IntTuple, Layout, LayoutError, composition, make_layout, make_layout_tv};
-use crate::plan::{Given, ParamStruct};
 use crate::tiling::{Flaw, Law, Tiling};
 use crate::units::Bytes;
 
@@ -204,21 +203,6 @@ pub fn traced(checks: &mut Checks, function: &Function, compute: Compute) -> Opt
         checks.push(Code::Expression, e.found, e.required, &e.because, e.help);
     }
     None
-}
-
-/// Run-time scalars are parameters beside `others`.
-pub fn scalar_names(checks: &mut Checks, scalars: &[String], params: &ParamStruct) {
-    let others = params.fields().iter().filter(|field| !matches!(field.given, Given::Scalar(_)));
-    let names: Vec<&str> = others.map(|field| field.name.as_str()).collect();
-    for scalar in scalars.iter().filter(|scalar| names.contains(&scalar.as_str())) {
-        checks.push(
-            Code::Expression,
-            format!("a run-time scalar called `{scalar}`"),
-            format!("a name other than the kernel's parameters: {}", names.join(", ")),
-            "scalars stand in the same parameter struct as addresses, strides and extents",
-            format!("call it `{scalar}_value`"),
-        );
-    }
 }
 
 /// Registers of a thread that hold the values in flight, within the limit that the block's threads and the resident

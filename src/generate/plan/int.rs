@@ -5,6 +5,8 @@ use core::str::{FromStr, SplitAsciiWhitespace};
 
 use serde::{Deserialize, Serialize};
 
+use crate::diagnostic::debug_as_display;
+
 /// An operation on 64-bit integers; true is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IntOp {
@@ -240,9 +242,11 @@ impl From<Int> for String {
 }
 
 /// The words are not an expression.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an integer expression")]
 pub struct NoInt(String);
+
+debug_as_display!(NoInt);
 
 impl Int {
     fn read(words: &mut SplitAsciiWhitespace<'_>, depth: usize) -> Option<Int> {

@@ -5,6 +5,7 @@ use core::fmt;
 use super::given::Given;
 use super::operand::{ModeStride, Operand};
 use super::problem_shape::ProblemShape;
+use crate::diagnostic::debug_as_display;
 use crate::view::Access;
 
 /// The type of one field, the same in C and in Rust on every 64-bit platform that CUDA supports.
@@ -114,7 +115,7 @@ pub struct ParamStruct {
 }
 
 /// Values do not match the fields of the struct they are packed into: a defect of the recipe, not of its user.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[error("parameter {index}: found {found:?}, required {required}")]
 pub struct PackError {
     /// Which field.
@@ -124,6 +125,8 @@ pub struct PackError {
     /// The type that the struct has there.
     pub required: String,
 }
+
+debug_as_display!(PackError);
 
 impl From<Vec<Field>> for ParamStruct {
     fn from(fields: Vec<Field>) -> Self {

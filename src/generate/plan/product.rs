@@ -21,6 +21,8 @@ use crate::plan::{Operand, ProblemShape};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
     epilogue: Checked,
+    /// The parameters that hold the run-time scalars.
+    scalar_params: Vec<String>,
     batched: bool,
     has_c: bool,
     alpha: Option<usize>,
@@ -46,11 +48,11 @@ pub(crate) fn is_zero(scalars: &[f64], index: Option<usize>) -> bool {
 }
 
 impl Product {
-    pub(crate) fn new(epilogue: Checked, batched: bool) -> Self {
+    pub(crate) fn new(epilogue: Checked, scalar_params: Vec<String>, batched: bool) -> Self {
         let function = epilogue.function();
         let has_c = function.inputs() > 1 && !function.unused_inputs().contains(&1);
         let (alpha, beta) = (function.only_scaled(0), function.only_scaled(1));
-        Self { epilogue, batched, has_c, alpha, beta, arithmetic: Arithmetic::F32 }
+        Self { epilogue, scalar_params, batched, has_c, alpha, beta, arithmetic: Arithmetic::F32 }
     }
 
     /// The same, its sums computed so.
@@ -71,6 +73,11 @@ impl Product {
     /// The function of the accumulator, of C's element, and of auxiliary elements.
     pub fn epilogue(&self) -> &Checked {
         &self.epilogue
+    }
+
+    /// The fields of the parameter struct that hold the run-time scalars.
+    pub(crate) fn scalar_params(&self) -> &[String] {
+        &self.scalar_params
     }
 
     /// Whether all tensors have a last mode L.

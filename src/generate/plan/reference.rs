@@ -3,6 +3,7 @@
 use core::fmt;
 use core::ops::Range;
 
+use crate::diagnostic::debug_as_display;
 use crate::dtype::DType;
 use crate::expr::{ExprError, Outputs};
 use crate::plan::{Abi, Operand, Product};
@@ -129,7 +130,7 @@ pub(crate) fn dtype_name<S: serde::Serializer>(dtype: &DType, to: S) -> Result<S
 }
 
 /// The reason why there is no reference.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
     /// The inputs are not those of the kernel.
     #[error("these are not the inputs of a kernel of `{family}`: {found}")]
@@ -162,3 +163,5 @@ pub enum ReferenceError {
         found: String,
     },
 }
+
+debug_as_display!(ReferenceError);

@@ -1,7 +1,7 @@
 //! The registry of kernel families. Command line, goldens, rejects, executor runs, GPU tests and docs derive from it.
 
 use crate::arch::Targets;
-use crate::diagnostic::PlanError;
+use crate::diagnostic::{PlanError, debug_as_display};
 use crate::model::Machine;
 use crate::near;
 use crate::plan::Plan;
@@ -176,7 +176,7 @@ fn plan<R: Recipe>(settings: &Settings, name: Option<&str>, targets: &Targets) -
 }
 
 /// The error for an unknown family.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no kernel family `{name}`; {}", match nearest {
     Some(n) => format!("did you mean `{n}`?"),
     None => format!("known are {}", FAMILIES.iter().map(|f| f.name).collect::<Vec<_>>().join(", ")),
@@ -187,6 +187,8 @@ pub struct UnknownFamily {
     /// A known name that is close to it.
     pub nearest: Option<&'static str>,
 }
+
+debug_as_display!(UnknownFamily);
 
 /// The family of that name.
 ///

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::emit;
 #[cfg(feature = "emit")]
 use crate::expr::Helpers;
-use crate::expr::{Compute, Function};
+use crate::expr::{Compute, Function, MAX_INPUTS};
 use crate::layout::{Layout, LayoutError};
 use crate::model::banks::WARP;
 use crate::model::{Prediction, Traffic};
@@ -22,7 +22,7 @@ use crate::plan::{
 pub use crate::recipe::TensorArgs as SumArgs;
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
-use crate::recipe::{OfTensors, Recipe, TensorSpec};
+use crate::recipe::{Names, OfTensors, Recipe, TensorSpec};
 use crate::reference::RowSum;
 use crate::settings::{Setting, named};
 use crate::tiling::{
@@ -118,9 +118,6 @@ impl Recipe for Sum {
     }
 }
 
-/// Names in the text, inputs first.
-const INPUTS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
-
 /// The decisions.
 #[derive(Debug)]
 struct Decision {
@@ -129,6 +126,9 @@ struct Decision {
     sums: RowSum,
     /// Which thread adds what.
     tiling: Tiling,
+    operands: Vec<Operand>,
+    /// The parameters that hold the run-time scalars.
+    scalars: Vec<String>,
 }
 
 fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
@@ -142,14 +142,20 @@ fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> 
         checks::proofs(&mut checks, tiling, "threads=256");
     }
     let (map, tiling) = checks.finish(map.zip(tiling))?;
-    let inputs = INPUTS.iter().zip(&recipe.inputs);
-    let inputs = inputs.map(|(name, spec)| Operand::new(name, spec.dtype, Access::Read, &spec.strides));
+    let (names, output) = names_of(recipe);
+    let inputs =
+        names.tensors.iter().zip(names.params).zip(&recipe.inputs).map(|((name, param), spec)| Operand {
+            param,
+            ..Operand::new(name, spec.dtype, Access::Read, &spec.strides)
+        });
+    let output = Operand::new(output, recipe.out, Access::Write, &[ModeStride::Dynamic]);
+    let operands = inputs.chain([output]).collect();
     let smem = tiling.smem_bytes().unwrap_or(Bytes(u64::MAX));
-    let decision = Decision { recipe: recipe.clone(), sums: RowSum(map), tiling };
+    let decision = Decision { recipe: recipe.clone(), sums: RowSum(map), tiling, operands, scalars: names.scalars };
     let draft = Draft {
-        operands: inputs.chain([Operand::new("Y", recipe.out, Access::Write, &[ModeStride::Dynamic])]).collect(),
+        operands: decision.operands.clone(),
         rule: decision.rule(),
-        params: params(recipe),
+        params: decision.params(),
         entries: vec![Entry::new(name, decision.tiling.threads(), smem)],
         scalars: recipe.function.scalars().to_vec(),
         problem: Some(problem(recipe.inputs.len())),
@@ -172,6 +178,12 @@ fn problem(inputs: usize) -> ProblemShape {
         "each row has one sum, over the elements of all inputs",
         "pass views that fit together; a broadcast mode has stride 0, not extent 1",
     )
+}
+
+/// What the operands and the scalars are called, and the sums.
+fn names_of(recipe: &Sum) -> (Names, &'static str) {
+    let output = Names::output(&recipe.function, "Y");
+    (Names::new(&[output], &["Sum"], recipe.function.input_names(), &recipe.function), output)
 }
 
 /// A step of a block: as many elements of each of its rows as a row has threads, one each. Lanes add up what a warp has, then warps.
@@ -214,7 +226,7 @@ fn tiling(recipe: &Sum) -> Result<Tiling, LayoutError> {
         proxy: Proxy::Generic,
         lives: Lives::Kernel,
     };
-    let copies: Vec<TileCopy> = INPUTS.into_iter().zip(&recipe.inputs).map(load).collect();
+    let copies: Vec<TileCopy> = names_of(recipe).0.tensors.into_iter().zip(&recipe.inputs).map(load).collect();
     let sum = copies.first().map(|first| TileReduce {
         what: "sum of a row",
         of: Reduced::Copied(first.name),
@@ -238,7 +250,7 @@ fn tiling(recipe: &Sum) -> Result<Tiling, LayoutError> {
 /// The tests for everything that is not a valid recipe: whether its threads are whole warps.
 fn refuse(recipe: &Sum, checks: &mut Checks) -> bool {
     let (found, of) = (recipe.inputs.len(), recipe.function.inputs());
-    if found != of || !(1..=INPUTS.len()).contains(&found) || recipe.function.outputs() != 1 {
+    if found != of || !(1..=MAX_INPUTS).contains(&found) || recipe.function.outputs() != 1 {
         let (found, required) = (format!("{found} inputs, `{}`", recipe.function), "1 to 8 inputs, and one output");
         let because = "each input of the function reads one matrix, and each row has one sum";
         checks.push(
@@ -249,7 +261,7 @@ fn refuse(recipe: &Sum, checks: &mut Checks) -> bool {
             "list as many in `in`: expr=a in=f32:(?,1)".into(),
         );
     }
-    for (name, spec) in INPUTS.iter().zip(&recipe.inputs) {
+    for (name, spec) in names_of(recipe).0.tensors.iter().zip(&recipe.inputs) {
         if spec.strides.len() != 2 || spec.strides == [ModeStride::Unit; 2] {
             let (found, required) = (format!("{name} = {spec}"), "two modes, at most one of stride 1");
             let because = "a matrix has rows and columns; only a broadcast one may repeat elements";
@@ -262,20 +274,19 @@ fn refuse(recipe: &Sum, checks: &mut Checks) -> bool {
         let (found, required) = (format!("{} threads", recipe.threads), "a multiple of 32, up to 1024");
         checks.push(Code::ThreadCount, found, required.into(), "whole warps add up a row", "threads=256".into());
     }
-    let others = params(&Sum { function: Function::unary(|a| a), ..recipe.clone() });
-    checks::scalar_names(checks, recipe.function.scalars(), &others);
     whole_warps
 }
 
-fn params(recipe: &Sum) -> ParamStruct {
-    let inputs = recipe.inputs.len();
-    let names = || INPUTS.iter().take(inputs).map(|name| name.to_ascii_lowercase()).enumerate();
+fn params(operands: &[Operand], scalars: &[String]) -> ParamStruct {
+    let inputs = operands.len() - 1;
+    let output = &operands[inputs].param;
+    let names = || operands[..inputs].iter().map(|operand| operand.param.clone()).enumerate();
     let stride = |(name, doc): (String, &str), tensor, mode| {
         (name, ParamType::I64, doc.to_owned(), Given::Stride { tensor, mode })
     };
     let input = |(tensor, name)| (name, ParamType::ConstPtr, "an input, (M,N)".to_owned(), Given::Address { tensor });
     let mut fields: Vec<Field> = names().map(input).collect();
-    fields.push(("y".into(), ParamType::MutPtr, "the sums, (M)".into(), Given::Address { tensor: inputs }));
+    fields.push((output.clone(), ParamType::MutPtr, "the sums, (M)".into(), Given::Address { tensor: inputs }));
     for (mode, (word, doc)) in
         [("ld", "elements from one row to the next"), ("inc", "elements from one column to the next")]
             .into_iter()
@@ -283,13 +294,12 @@ fn params(recipe: &Sum) -> ParamStruct {
     {
         fields.extend(names().map(|(tensor, name)| stride((format!("{word}{name}"), doc), tensor, mode)));
     }
-    fields.push(stride(("incy".into(), "elements from one sum to the next"), inputs, 0));
+    fields.push(stride((format!("inc{output}"), "elements from one sum to the next"), inputs, 0));
     let extents = ["m", "n"].into_iter().enumerate();
     fields.extend(extents.map(|(mode, name)| {
         (name.to_owned(), ParamType::I32, "an extent".to_owned(), Given::Extent { tensor: 0, mode })
     }));
-    let scalars = recipe.function.scalars().iter().enumerate();
-    fields.extend(scalars.map(|(index, name)| {
+    fields.extend(scalars.iter().enumerate().map(|(index, name)| {
         (name.clone(), ParamType::F32, "run-time scalar of the function".to_owned(), Given::Scalar(index))
     }));
     ParamStruct::new(fields)
@@ -302,6 +312,8 @@ struct Header<'a> {
     banner: String,
     plan: &'a Plan,
     d: &'a Decision,
+    /// The sums.
+    y: &'a Operand,
     helpers: String,
     functor: String,
     /// `params.alpha, params.beta`.
@@ -323,14 +335,14 @@ struct Input {
 
 #[cfg(feature = "emit")]
 impl Input {
-    fn new((name, spec): (&'static str, &TensorSpec)) -> Self {
-        let param = name.to_ascii_lowercase();
-        let stride_n = match spec.strides.get(1) {
+    fn new(operand: &Operand) -> Self {
+        let Operand { name, param, dtype, strides, .. } = operand;
+        let stride_n = match strides.get(1) {
             Some(ModeStride::Unit) => "_1{}".to_owned(),
             Some(ModeStride::Broadcast) => "_0{}".to_owned(),
             _ => format!("params.inc{param}"),
         };
-        Self { name, param, dtype: spec.dtype, stride_n }
+        Self { name, param: param.clone(), dtype: *dtype, stride_n }
     }
 }
 
@@ -349,6 +361,16 @@ impl Header<'_> {
 }
 
 impl Decision {
+    fn params(&self) -> ParamStruct {
+        params(&self.operands, &self.scalars)
+    }
+
+    /// The sums.
+    #[cfg(feature = "emit")]
+    fn output(&self) -> &Operand {
+        &self.operands[self.operands.len() - 1]
+    }
+
     /// Threads of a row.
     fn group(&self) -> i64 {
         self.tiling.tile[1]
@@ -360,7 +382,7 @@ impl Decision {
             because: "coordinates are 32-bit integers; offsets are 64-bit".into(),
             help: "launch on parts of the matrices".into(),
         };
-        let mut rule = Rule::new(&params(&self.recipe), reach);
+        let mut rule = Rule::new(&self.params(), reach);
         let [m, n] = ["m", "n"].map(|name| rule.param(name));
         for extent in [&m, &n] {
             rule.steps.require(extent.clone().at_most(self.most()), "coordinates are 32-bit integers");
@@ -390,7 +412,7 @@ impl KernelPlan for Decision {
             helpers.load(spec.dtype, "");
         }
         helpers.store(self.recipe.out, "");
-        let scalars: Vec<String> = self.recipe.function.scalars().iter().map(|s| format!("params.{s}")).collect();
+        let scalars: Vec<String> = self.scalars.iter().map(|s| format!("params.{s}")).collect();
         emit::text(&Header {
             banner: emit::banner(plan, "sum.cuh"),
             plan,
@@ -398,7 +420,8 @@ impl KernelPlan for Decision {
             helpers: helpers.to_string(),
             functor,
             scalars: scalars.join(", "),
-            inputs: INPUTS.into_iter().zip(&self.recipe.inputs).map(Input::new).collect(),
+            y: self.output(),
+            inputs: self.operands.iter().filter(|operand| operand.access == Access::Read).map(Input::new).collect(),
             warps: self.group() / WARP as i64,
         })
     }
@@ -408,10 +431,9 @@ impl KernelPlan for Decision {
     }
 
     fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
-        let (y, inputs) = views.split_last()?;
-        let mut traffic: Vec<_> =
-            inputs.iter().zip(INPUTS).map(|(view, name)| Traffic::along_rows(name, view)).collect();
-        traffic.push(Traffic::along_rows("Y", y));
+        let y = views.last()?;
+        let operands = views.iter().zip(&self.operands);
+        let traffic = operands.map(|(view, operand)| Traffic::along_rows(operand.name, view)).collect();
         let blocks = y.layout.size()?.div_ceil(self.rows().unsigned_abs());
         Some(Prediction { traffic, blocks, threads: self.recipe.threads, work: None })
     }

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::diagnostic::debug_as_display;
 use crate::dtype::DType;
 use crate::plan::ModeStride;
 use crate::view::MAX_RANK;
@@ -60,7 +61,7 @@ impl fmt::Display for TensorSpec {
 }
 
 /// The text is not a tensor specification.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// The element type.
     #[error(transparent)]
@@ -80,6 +81,8 @@ pub enum SpecError {
         rank: usize,
     },
 }
+
+debug_as_display!(SpecError);
 
 impl FromStr for TensorSpec {
     type Err = SpecError;

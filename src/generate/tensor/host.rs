@@ -7,9 +7,10 @@ use super::guards::{GuardReport, check};
 use super::parallel::{self, GRAIN};
 use super::scalar::{Scalar, with_scalar};
 use super::walk::{InMemory, Walk};
+use crate::diagnostic::debug_as_display;
 use crate::dtype::{DType, Element};
 use crate::units::{Bytes, Elements};
-use crate::view::{Access, Host, View, ViewLayout, ViewMut, ViewRef};
+use crate::view::{Access, HostMemory, View, ViewLayout, ViewMut, ViewRef};
 
 /// Guard memory on each side of a tensor.
 pub(crate) const REDZONE: Bytes = Bytes(4096);
@@ -65,7 +66,7 @@ impl fmt::Display for TensorLayout {
 }
 
 /// Tensors of one operation have different shapes or types.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{left} and {right} are not tensors of one type and shape")]
 pub struct ShapeMismatch {
     /// The first.
@@ -73,6 +74,8 @@ pub struct ShapeMismatch {
     /// The other.
     pub right: String,
 }
+
+debug_as_display!(ShapeMismatch);
 
 fn same_shape(a: &Tensor, b: &Tensor) -> Result<(), ShapeMismatch> {
     if (a.dtype(), a.shape()) == (b.dtype(), b.shape()) {
@@ -82,7 +85,7 @@ fn same_shape(a: &Tensor, b: &Tensor) -> Result<(), ShapeMismatch> {
 }
 
 /// A tensor that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
     /// Coordinates share elements without being broadcast.
     #[error(
@@ -104,6 +107,8 @@ pub enum TensorError {
         layout: TensorLayout,
     },
 }
+
+debug_as_display!(TensorError);
 
 #[repr(C, align(256))]
 #[derive(Clone, Copy)]
@@ -391,12 +396,12 @@ impl Tensor {
     }
 
     /// A view for a kernel that reads; `None` where `T` is not the element type.
-    pub fn view<T: Element>(&self) -> Option<View<'_, T, Host>> {
+    pub fn view<T: Element>(&self) -> Option<View<'_, T, HostMemory>> {
         Some(View::host_strided(self.span()?, self.layout.layout))
     }
 
     /// A view for a kernel that writes; `None` where `T` is not the element type.
-    pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T, Host>> {
+    pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T, HostMemory>> {
         let layout = self.layout.layout;
         Some(ViewMut::host_strided(self.span_mut()?, layout))
     }

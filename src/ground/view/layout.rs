@@ -41,6 +41,46 @@ impl ViewLayout {
         Some(layout)
     }
 
+    /// `len` elements, one after the other: `len:1`.
+    ///
+    /// ```
+    /// use cutemplate::view::ViewLayout;
+    ///
+    /// let vector = ViewLayout::vector(64);
+    /// assert_eq!(vector.row(128).to_string(), "(128,64):(0,1)");
+    /// assert_eq!(vector.column(128).to_string(), "(64,128):(1,0)");
+    /// assert_eq!(vector.row(128).transposed(), vector.column(128));
+    /// // One row of biases for all rows of all 8 matrices of a batch.
+    /// assert_eq!(vector.row(128).column(8).to_string(), "(128,64,8):(0,1,0)");
+    /// ```
+    pub const fn vector(len: i64) -> Self {
+        Self { rank: 1, shape: [len, 1, 1, 1, 1], stride: [1, 0, 0, 0, 0] }
+    }
+
+    /// The same for each of `rows`: a first mode of stride 0. Of rank 5 it stays as it is.
+    #[must_use]
+    pub fn row(self, rows: i64) -> Self {
+        let (shape, stride) = (self.shape(), self.stride());
+        Self::strided(&[&[rows], shape].concat(), &[&[0], stride].concat()).unwrap_or(self)
+    }
+
+    /// The same for each of `columns`: a last mode of stride 0. Of rank 5 it stays as it is.
+    #[must_use]
+    pub fn column(self, columns: i64) -> Self {
+        let (shape, stride) = (self.shape(), self.stride());
+        Self::strided(&[shape, &[columns]].concat(), &[stride, &[0]].concat()).unwrap_or(self)
+    }
+
+    /// The first two modes exchanged. Of rank 1 it stays as it is.
+    #[must_use]
+    pub fn transposed(mut self) -> Self {
+        if self.rank > 1 {
+            self.shape.swap(0, 1);
+            self.stride.swap(0, 1);
+        }
+        self
+    }
+
     /// Row-major and without gaps: the last mode is contiguous. `None` where the rank is not 1 to 5 or a stride overflows.
     pub fn row_major(shape: &[i64]) -> Option<Self> {
         let mut stride = vec![1_i64; shape.len()];

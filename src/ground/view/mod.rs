@@ -23,19 +23,64 @@ pub trait Space: sealed::Sealed + Copy + Send + Sync + 'static {
 
 /// Memory of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Device;
+pub struct DeviceMemory;
 
 /// Memory of this process, for the CPU executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Host;
+pub struct HostMemory;
 
-impl sealed::Sealed for Device {}
-impl sealed::Sealed for Host {}
-impl Space for Device {
+/// Memory of whichever a `device::Device` is: a GPU, or this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnyMemory;
+
+impl sealed::Sealed for AnyMemory {}
+impl sealed::Sealed for DeviceMemory {}
+impl sealed::Sealed for HostMemory {}
+impl Space for DeviceMemory {
     const NAME: &'static str = "device";
 }
-impl Space for Host {
+impl Space for HostMemory {
     const NAME: &'static str = "host";
+}
+impl Space for AnyMemory {
+    const NAME: &'static str = "host or device";
+}
+
+/// Of a launch on the wrong kind of memory: the argument, what it lies in, and what was required.
+#[cfg(all(feature = "cuda", feature = "ptx"))]
+pub(crate) type Elsewhere = (usize, &'static str, &'static str);
+
+#[cfg(all(feature = "cuda", feature = "ptx"))]
+impl AnyMemory {
+    /// The views of one launch on a GPU, where all lie in its memory. Each has a fence, or is a second view of one that has.
+    pub(crate) fn of_device(views: Vec<AnyView<'_, AnyMemory>>) -> Result<Vec<AnyView<'_, DeviceMemory>>, Elsewhere> {
+        let fenced: Vec<u64> = views.iter().filter(|view| view.fence.is_some()).map(|view| view.raw.ptr).collect();
+        let is_there = |view: &AnyView<'_, AnyMemory>| fenced.contains(&view.raw.ptr);
+        moved(views, is_there, HostMemory::NAME, DeviceMemory::NAME)
+    }
+
+    /// The views of one launch on the executor, where all lie in this process.
+    pub(crate) fn of_host(views: Vec<AnyView<'_, AnyMemory>>) -> Result<Vec<AnyView<'_, HostMemory>>, Elsewhere> {
+        let fenced: Vec<u64> = views.iter().filter(|view| view.fence.is_some()).map(|view| view.raw.ptr).collect();
+        moved(views, |view| !fenced.contains(&view.raw.ptr), DeviceMemory::NAME, HostMemory::NAME)
+    }
+}
+
+/// The same views in the space that `is_there` says all of them lie in.
+#[cfg(all(feature = "cuda", feature = "ptx"))]
+fn moved<'a, S: Space>(
+    views: Vec<AnyView<'a, AnyMemory>>,
+    is_there: impl Fn(&AnyView<'a, AnyMemory>) -> bool,
+    found: &'static str,
+    required: &'static str,
+) -> Result<Vec<AnyView<'a, S>>, Elsewhere> {
+    match views.iter().position(|view| !is_there(view)) {
+        Some(argument) => Err((argument, found, required)),
+        None => {
+            let moved = |AnyView { raw, fence, .. }| AnyView { raw, fence, marker: PhantomData };
+            Ok(views.into_iter().map(moved).collect())
+        }
+    }
 }
 
 /// Whether a kernel reads or writes a tensor.
@@ -138,6 +183,42 @@ impl<'a, T: Element, S: Space> View<'a, T, S> {
         self.raw
     }
 
+    /// The same, for a kernel on a `Device`, which looks at launch where it lies.
+    #[cfg(all(feature = "cuda", feature = "ptx"))]
+    pub(crate) fn anywhere(self) -> View<'a, T, AnyMemory> {
+        View { raw: self.raw, fence: self.fence, marker: PhantomData }
+    }
+
+    fn seen(self, layout: impl FnOnce(ViewLayout) -> ViewLayout) -> Self {
+        Self { raw: ViewRef { layout: layout(self.raw.layout), ..self.raw }, ..self }
+    }
+
+    /// One row for all of `rows`: a vector of N becomes the matrix `(rows,N):(0,1)`.
+    ///
+    /// ```
+    /// use cutemplate::view::View;
+    ///
+    /// let bias = View::host_vector(&[1.0_f32, 2.0, 3.0]);
+    /// assert_eq!(bias.row(128).raw().layout.to_string(), "(128,3):(0,1)");
+    /// assert_eq!(bias.column(128).raw().layout.to_string(), "(3,128):(1,0)");
+    /// ```
+    #[must_use]
+    pub fn row(self, rows: i64) -> Self {
+        self.seen(|layout| layout.row(rows))
+    }
+
+    /// One column for all of `columns`: a vector of M becomes the matrix `(M,columns):(1,0)`.
+    #[must_use]
+    pub fn column(self, columns: i64) -> Self {
+        self.seen(|layout| layout.column(columns))
+    }
+
+    /// Its first two modes exchanged: `(M,N):(ld,1)` becomes `(N,M):(1,ld)`, over the same memory.
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        self.seen(ViewLayout::transposed)
+    }
+
     /// The view with its element type as a value, for a launch.
     pub fn erase(self) -> AnyView<'a, S> {
         AnyView { raw: self.raw, fence: self.fence.map(AnyFence::Read), marker: PhantomData }
@@ -168,6 +249,18 @@ impl<'a, T: Element, S: Space> ViewMut<'a, T, S> {
     /// The view without its types.
     pub fn raw(&self) -> ViewRef {
         self.raw
+    }
+
+    /// The same, for a kernel on a `Device`, which looks at launch where it lies.
+    #[cfg(all(feature = "cuda", feature = "ptx"))]
+    pub(crate) fn anywhere(self) -> ViewMut<'a, T, AnyMemory> {
+        ViewMut { raw: self.raw, fence: self.fence, marker: PhantomData }
+    }
+
+    /// Its first two modes exchanged, as [`View::transposed`].
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        Self { raw: ViewRef { layout: self.raw.layout.transposed(), ..self.raw }, ..self }
     }
 
     /// As [`ViewMut::erase`], for as long as the memory is borrowed.
@@ -225,10 +318,15 @@ impl<'a, S: Space> AnyView<'a, S> {
     }
 }
 
-impl<'a, T: Element> View<'a, T, Host> {
+impl<'a, T: Element> View<'a, T, HostMemory> {
     /// A host slice seen as a row-major matrix `(rows,cols):(ld,1)`; shape and stride are checked at launch.
     pub fn host(data: &'a [T], shape: [i64; 2], ld: i64) -> Self {
         Self::host_strided(data, ViewLayout::matrix(shape, ld))
+    }
+
+    /// A host slice seen as a vector `n:1`. [`View::row`] and [`View::column`] make a matrix of it.
+    pub fn host_vector(data: &'a [T]) -> Self {
+        Self::host_strided(data, ViewLayout::vector(data.len() as i64))
     }
 
     /// A host slice seen as any layout, which is checked at launch.
@@ -236,10 +334,10 @@ impl<'a, T: Element> View<'a, T, Host> {
     /// ```
     /// use cutemplate::view::{View, ViewLayout};
     ///
-    /// let bias = [1.0_f32, 2.0, 3.0];
-    /// // One row for all of 128.
-    /// let view = View::host_strided(&bias, ViewLayout::strided(&[128, 3], &[0, 1]).unwrap());
-    /// assert_eq!(view.raw().layout.span(), Some(3));
+    /// let a = [1.0_f32; 12];
+    /// // Every second column of (3,4):(4,1).
+    /// let view = View::host_strided(&a, ViewLayout::strided(&[3, 2], &[4, 2]).unwrap());
+    /// assert_eq!(view.raw().layout.span(), Some(11));
     /// ```
     pub fn host_strided(data: &'a [T], layout: ViewLayout) -> Self {
         // SAFETY: the slice is borrowed for the lifetime of the view.
@@ -247,10 +345,16 @@ impl<'a, T: Element> View<'a, T, Host> {
     }
 }
 
-impl<'a, T: Element> ViewMut<'a, T, Host> {
+impl<'a, T: Element> ViewMut<'a, T, HostMemory> {
     /// A host slice seen as a row-major matrix `(rows,cols):(ld,1)`; shape and stride are checked at launch.
     pub fn host(data: &'a mut [T], shape: [i64; 2], ld: i64) -> Self {
         Self::host_strided(data, ViewLayout::matrix(shape, ld))
+    }
+
+    /// A host slice seen as a vector `n:1`.
+    pub fn host_vector(data: &'a mut [T]) -> Self {
+        let layout = ViewLayout::vector(data.len() as i64);
+        Self::host_strided(data, layout)
     }
 
     /// A host slice seen as any layout, which is checked at launch.
@@ -289,6 +393,12 @@ impl<'a, R, S: Space> Arguments<'a, R, S> {
     /// No arguments yet.
     pub fn new() -> Self {
         Self { views: Vec::new(), scalars: Vec::new(), recipe: PhantomData }
+    }
+
+    /// These views and scalars.
+    #[cfg(all(feature = "cuda", feature = "ptx"))]
+    pub(crate) fn of(views: Vec<AnyView<'a, S>>, scalars: Vec<f64>) -> Self {
+        Self { views, scalars, recipe: PhantomData }
     }
 
     /// The next operand, which is read.

@@ -5,19 +5,22 @@ use core::fmt;
 use super::extent::Extent;
 use super::job::Job;
 use super::{Error, Kernel};
+use crate::diagnostic::debug_as_display;
 use crate::dtype::DType;
 use crate::expr::Accept;
 use crate::plan::{Binding, BoundTensor};
 use crate::tensor::{GuardReport, Scalar, with_scalar};
 use crate::verify::{Expected, Mismatch, Verdict};
-use crate::view::{Access, AnyView, Args, Host, ViewRef};
+use crate::view::{Access, AnyView, Args, HostMemory, ViewRef};
 
 /// Outputs of a launch that are not what they have to be.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Wrong {
     /// Each output that is wrong, by its name.
     pub outputs: Vec<(String, Verdict)>,
 }
+
+debug_as_display!(Wrong);
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,7 +41,7 @@ impl<R> Kernel<R> {
     /// The elements of a tensor that is only written are filled with wrong ones before, so that one that the kernel leaves out is found.
     ///
     /// ```no_run
-    /// # fn check<R>(kernel: &cutemplate::exec::Kernel<R>, args: impl cutemplate::view::Args<R, cutemplate::view::Host>, x: &[f32])
+    /// # fn check<R>(kernel: &cutemplate::exec::Kernel<R>, args: impl cutemplate::view::Args<R, cutemplate::view::HostMemory>, x: &[f32])
     /// # -> Result<(), cutemplate::exec::Error> {
     /// // y(i) = 2 * x(i), exactly.
     /// kernel.check_against(args, |_, at| (2.0 * f64::from(x[at[0] as usize]), 0.0))
@@ -49,7 +52,7 @@ impl<R> Kernel<R> {
     /// As [`Kernel::launch`]; [`Error::Wrong`], where an element is wrong, or was never written.
     pub fn check_against(
         &self,
-        mut args: impl Args<R, Host>,
+        mut args: impl Args<R, HostMemory>,
         expected: impl Fn(&str, &[i64]) -> (f64, f64),
     ) -> Result<(), Error> {
         let scalars = args.scalars();

@@ -4,10 +4,10 @@ use core::fmt;
 
 use super::Report;
 use crate::artifact::ArtifactError;
-use crate::diagnostic::{BindError, field};
+use crate::diagnostic::{BindError, debug_as_display, field};
 
 /// Why a kernel was not run, or not run to a clean end.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The views do not fit the plan.
@@ -30,8 +30,10 @@ pub enum Error {
     Verdict(Box<Report>),
 }
 
+debug_as_display!(Error);
+
 /// A job that cannot be run: what, found, required, because, help.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Refused {
     /// The problem, in one line.
     pub what: String,
@@ -44,6 +46,8 @@ pub struct Refused {
     /// What to do.
     pub help: String,
 }
+
+debug_as_display!(Refused);
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

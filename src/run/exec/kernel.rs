@@ -8,7 +8,7 @@ use super::job::Job;
 use super::{Error, Options, Program, Report, ptx};
 use crate::artifact::{Artifact, Code, Kind};
 use crate::plan::{Abi, Plan};
-use crate::view::{AnyView, Args, Host, ViewRef};
+use crate::view::{AnyView, Args, HostMemory, ViewRef};
 
 /// The kernel of recipe `R`, as nvcc made PTX of it.
 pub struct Kernel<R> {
@@ -82,7 +82,7 @@ impl<R> Kernel<R> {
     ///
     /// # Errors
     /// A view does not fit the kernel; the kernel could not be run; or [`Error::Verdict`], where it did something wrong.
-    pub fn launch(&self, args: impl Args<R, Host>) -> Result<(), Error> {
+    pub fn launch(&self, args: impl Args<R, HostMemory>) -> Result<(), Error> {
         let report = self.report(args)?;
         if report.is_clean() { Ok(()) } else { Err(Error::Verdict(Box::new(report))) }
     }
@@ -91,7 +91,7 @@ impl<R> Kernel<R> {
     ///
     /// # Errors
     /// As [`Kernel::launch`], but for the verdict.
-    pub fn report(&self, mut args: impl Args<R, Host>) -> Result<Report, Error> {
+    pub fn report(&self, mut args: impl Args<R, HostMemory>) -> Result<Report, Error> {
         let scalars = args.scalars();
         let views = args.views();
         let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();

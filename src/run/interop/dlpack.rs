@@ -33,7 +33,7 @@ use super::{Refused, layout, list};
 use crate::dtype::{DType, Element};
 use crate::units::Elements;
 use crate::verify::{Tensor, with_scalar};
-use crate::view::{Access, AnyView, Host, View, ViewLayout, ViewMut};
+use crate::view::{Access, AnyView, HostMemory, View, ViewLayout, ViewMut};
 
 #[cfg(feature = "cuda")]
 mod device;
@@ -242,7 +242,7 @@ impl<M: ManagedTensorBase> HostImport<M> {
     ///
     /// # Errors
     /// `T` is not the element type.
-    pub fn view<T: Element>(&self) -> Result<View<'_, T, Host>, Refused> {
+    pub fn view<T: Element>(&self) -> Result<View<'_, T, HostMemory>, Refused> {
         self.of.holds::<T>()?;
         // SAFETY: the caller of the unsafe constructor has promised it for this value's lifetime.
         Ok(unsafe { View::from_raw_parts(self.of.ptr, self.of.available(), self.of.layout) })
@@ -252,7 +252,7 @@ impl<M: ManagedTensorBase> HostImport<M> {
     ///
     /// # Errors
     /// `T` is not the element type, or the tensor may not be written.
-    pub fn view_mut<T: Element>(&mut self) -> Result<ViewMut<'_, T, Host>, Refused> {
+    pub fn view_mut<T: Element>(&mut self) -> Result<ViewMut<'_, T, HostMemory>, Refused> {
         self.of.holds::<T>()?;
         self.of.may_be_written()?;
         // SAFETY: as above, and the borrow is exclusive.
@@ -260,10 +260,10 @@ impl<M: ManagedTensorBase> HostImport<M> {
     }
 
     /// A view for a kernel that reads, with the element type as a value.
-    pub fn any(&self) -> AnyView<'_, Host> {
+    pub fn any(&self) -> AnyView<'_, HostMemory> {
         // SAFETY: as in `view`.
         with_scalar!(self.of.dtype, T => unsafe {
-            View::<T, Host>::from_raw_parts(self.of.ptr, self.of.available(), self.of.layout)
+            View::<T, HostMemory>::from_raw_parts(self.of.ptr, self.of.available(), self.of.layout)
         }.erase())
     }
 

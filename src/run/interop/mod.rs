@@ -7,7 +7,7 @@
 
 use core::fmt;
 
-use crate::diagnostic::field;
+use crate::diagnostic::{debug_as_display, field};
 use crate::view::{MAX_RANK, ViewLayout};
 
 #[cfg(feature = "dlpack")]
@@ -30,6 +30,8 @@ pub struct Refused {
     pub help: &'static str,
 }
 
+debug_as_display!(Refused);
+
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error[interop]: {}", self.what)?;
@@ -37,13 +39,6 @@ impl fmt::Display for Refused {
         field(f, "required:", &self.required)?;
         field(f, "because:", self.because)?;
         field(f, "help:", self.help)
-    }
-}
-
-impl fmt::Debug for Refused {
-    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

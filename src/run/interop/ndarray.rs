@@ -19,7 +19,7 @@ use ::ndarray::{ArrayView, ArrayViewD, ArrayViewMut, ArrayViewMutD, Dimension, I
 use super::{Refused, layout};
 use crate::dtype::Element;
 use crate::units::Elements;
-use crate::view::{Host, View, ViewLayout, ViewMut, ViewRef};
+use crate::view::{HostMemory, View, ViewLayout, ViewMut, ViewRef};
 
 /// The layout of an array, and the elements that it reaches from its first one on.
 fn of_array(shape: &[usize], strides: &[isize]) -> Result<(ViewLayout, Elements), Refused> {
@@ -30,7 +30,7 @@ fn of_array(shape: &[usize], strides: &[isize]) -> Result<(ViewLayout, Elements)
     Ok((layout, Elements(layout.span().unwrap_or(0))))
 }
 
-impl<'a, T: Element, D: Dimension> TryFrom<ArrayView<'a, T, D>> for View<'a, T, Host> {
+impl<'a, T: Element, D: Dimension> TryFrom<ArrayView<'a, T, D>> for View<'a, T, HostMemory> {
     type Error = Refused;
 
     fn try_from(array: ArrayView<'a, T, D>) -> Result<Self, Refused> {
@@ -41,7 +41,7 @@ impl<'a, T: Element, D: Dimension> TryFrom<ArrayView<'a, T, D>> for View<'a, T, 
     }
 }
 
-impl<'a, T: Element, D: Dimension> TryFrom<ArrayViewMut<'a, T, D>> for ViewMut<'a, T, Host> {
+impl<'a, T: Element, D: Dimension> TryFrom<ArrayViewMut<'a, T, D>> for ViewMut<'a, T, HostMemory> {
     type Error = Refused;
 
     fn try_from(mut array: ArrayViewMut<'a, T, D>) -> Result<Self, Refused> {
@@ -94,10 +94,10 @@ fn pointer<T>(raw: &ViewRef) -> *mut T {
     }
 }
 
-impl<'a, T: Element> TryFrom<View<'a, T, Host>> for ArrayViewD<'a, T> {
+impl<'a, T: Element> TryFrom<View<'a, T, HostMemory>> for ArrayViewD<'a, T> {
     type Error = Refused;
 
-    fn try_from(view: View<'a, T, Host>) -> Result<Self, Refused> {
+    fn try_from(view: View<'a, T, HostMemory>) -> Result<Self, Refused> {
         let raw = view.raw();
         let shape = to_array(&raw)?;
         // SAFETY: a host view's memory is readable for 'a and nobody writes it; the layout lies in it, is aligned, and
@@ -106,10 +106,10 @@ impl<'a, T: Element> TryFrom<View<'a, T, Host>> for ArrayViewD<'a, T> {
     }
 }
 
-impl<'a, T: Element> TryFrom<ViewMut<'a, T, Host>> for ArrayViewMutD<'a, T> {
+impl<'a, T: Element> TryFrom<ViewMut<'a, T, HostMemory>> for ArrayViewMutD<'a, T> {
     type Error = Refused;
 
-    fn try_from(view: ViewMut<'a, T, Host>) -> Result<Self, Refused> {
+    fn try_from(view: ViewMut<'a, T, HostMemory>) -> Result<Self, Refused> {
         let raw = view.raw();
         let shape = to_array(&raw)?;
         if raw.span() != Some(0) && !raw.layout.is_injective() {

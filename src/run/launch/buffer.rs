@@ -9,7 +9,7 @@ use crate::launch::error::DriverError;
 use crate::launch::view::{Fence, Window, window, window_mut};
 use crate::units::{Bytes, Elements};
 use crate::verify::{Tensor, TensorLayout, with_scalar};
-use crate::view::{Access, AnyView, Device, View, ViewMut};
+use crate::view::{Access, AnyView, DeviceMemory, View, ViewMut};
 
 /// A [`Tensor`] in device memory: elements, gaps and redzones, byte for byte. A kernel's writes to any of them are seen
 /// after [`DeviceTensor::download`].
@@ -74,26 +74,26 @@ impl DeviceTensor {
     }
 
     /// A view for a kernel that reads; `None` where `T` is not the element type.
-    pub fn view<T: Element>(&self) -> Option<View<'_, T, Device>> {
+    pub fn view<T: Element>(&self) -> Option<View<'_, T, DeviceMemory>> {
         // SAFETY: the window is where `Tensor` has the elements, and the allocation is a copy of all its storage.
         (T::DTYPE == self.dtype).then(|| unsafe { window(&self.bytes, self.window()) })
     }
 
     /// A view for a kernel that writes; `None` where `T` is not the element type.
-    pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T, Device>> {
+    pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T, DeviceMemory>> {
         let window = self.window();
         // SAFETY: as in `view`.
         (T::DTYPE == self.dtype).then(|| unsafe { window_mut(&mut self.bytes, window) })
     }
 
     /// A view for a kernel that reads, with the element type as a value.
-    pub fn any(&self) -> AnyView<'_, Device> {
+    pub fn any(&self) -> AnyView<'_, DeviceMemory> {
         // SAFETY: as in `view`.
         with_scalar!(self.dtype, T => unsafe { window::<T, u8, _>(&self.bytes, self.window()) }.erase())
     }
 
     /// A view for a kernel that writes, with the element type as a value.
-    pub fn any_mut(&mut self) -> AnyView<'_, Device> {
+    pub fn any_mut(&mut self) -> AnyView<'_, DeviceMemory> {
         let (window, bytes) = (self.window(), &mut self.bytes);
         // SAFETY: as in `view`.
         with_scalar!(self.dtype, T => unsafe { window_mut::<T, u8, _>(bytes, window) }.into_any())

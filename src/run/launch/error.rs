@@ -4,12 +4,12 @@ use cudarc::driver::result;
 
 use crate::arch::Targets;
 use crate::artifact::ArtifactError;
-use crate::diagnostic::BindError;
+use crate::diagnostic::{BindError, debug_as_display};
 use crate::digest::Digest;
 use crate::fatbin::FatbinError;
 
 /// The CUDA driver refused a call.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{call}: {name} ({text})")]
 pub struct DriverError {
     /// The attempted call.
@@ -19,6 +19,8 @@ pub struct DriverError {
     /// The driver's text.
     pub text: String,
 }
+
+debug_as_display!(DriverError);
 
 impl DriverError {
     /// Of a call of that name. Looks up the driver's own words. There is a driver, since it gave the error.
@@ -31,20 +33,6 @@ impl DriverError {
                 text: text(error.error_string()).unwrap_or_else(|_| "unknown to this driver".into()),
             }
         }
-    }
-}
-
-impl core::fmt::Debug for LoadError {
-    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        core::fmt::Display::fmt(self, f)
-    }
-}
-
-impl core::fmt::Debug for LaunchError {
-    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        core::fmt::Display::fmt(self, f)
     }
 }
 
@@ -162,6 +150,8 @@ pub enum LoadError {
     },
 }
 
+debug_as_display!(LoadError);
+
 /// A kernel was not launched.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
@@ -206,3 +196,5 @@ pub enum LaunchError {
     #[error(transparent)]
     Driver(#[from] DriverError),
 }
+
+debug_as_display!(LaunchError);

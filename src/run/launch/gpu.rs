@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
+use crate::diagnostic::debug_as_display;
 use crate::launch::error::DriverError;
 use crate::launch::library;
 use crate::units::Bytes;
@@ -16,13 +17,15 @@ use sys::CUdevice_attribute as Attribute;
 const DRIVER: i32 = 13_000;
 
 /// There is no usable GPU, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct NoGpu {
     /// Why.
     pub reason: String,
     /// What to do about it.
     pub help: &'static str,
 }
+
+debug_as_display!(NoGpu);
 
 impl fmt::Display for NoGpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 
 use crate::arch::Targets;
-use crate::artifact::{Artifact, Code, Kind, Vouched};
+use crate::artifact::{Artifact, Code, Kind, Loads, Vouched};
 use crate::digest::Digest;
 use crate::fatbin;
 use crate::launch::error::{LaunchError, LoadError};
 use crate::launch::gpu::Gpu;
 use crate::launch::loaded::{Loaded, fitting, no_code};
 use crate::plan::{Abi, Plan};
-use crate::view::{Args, Device};
+use crate::view::{Args, DeviceMemory};
 
 /// A kernel on a GPU with the plan that it was compiled for.
 ///
@@ -130,7 +130,7 @@ impl<R: Kind> Kernel<R> {
     ///
     /// # Errors
     /// As [`Loaded::launch`].
-    pub fn launch(&self, stream: &Arc<CudaStream>, mut args: impl Args<R, Device>) -> Result<(), LaunchError>
+    pub fn launch(&self, stream: &Arc<CudaStream>, mut args: impl Args<R, DeviceMemory>) -> Result<(), LaunchError>
     where
         R: Vouched,
     {
@@ -148,7 +148,7 @@ impl<R: Kind> Kernel<R> {
     pub unsafe fn launch_unvouched(
         &self,
         stream: &Arc<CudaStream>,
-        mut args: impl Args<R, Device>,
+        mut args: impl Args<R, DeviceMemory>,
     ) -> Result<(), LaunchError> {
         let scalars = args.scalars();
         // SAFETY: as for this function.
@@ -158,6 +158,15 @@ impl<R: Kind> Kernel<R> {
     /// The kernel without its type.
     pub fn any(&self) -> &Loaded {
         &self.loaded
+    }
+}
+
+impl Loads for Gpu {
+    type Kernel<R: Kind> = Kernel<R>;
+    type Error = LoadError;
+
+    fn load<R: Kind>(&self, artifact: &Artifact<'_>) -> Result<Kernel<R>, LoadError> {
+        Kernel::load(self, artifact)
     }
 }
 

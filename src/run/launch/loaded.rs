@@ -14,7 +14,7 @@ use crate::launch::tensor_map;
 use crate::launch::view::Guard;
 use crate::launch::workspace::Pool;
 use crate::plan::{Abi, Binding, WORKSPACE, Workspace};
-use crate::view::{AnyFence, AnyView, Device, ViewRef};
+use crate::view::{AnyFence, AnyView, DeviceMemory, ViewRef};
 
 /// A module in the driver, unloaded when dropped.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl Loaded {
     /// Where a view does not fit the kernel, lies in another context, or the driver refuses. Nothing was launched
     /// then, unless the driver fails after the launch, which is then waited for, or at a later entry than the first.
     /// An error of a kernel while it runs is reported by a later call of the driver, such as a synchronisation.
-    pub fn launch(&self, stream: &Arc<CudaStream>, views: &mut [AnyView<'_, Device>]) -> Result<(), LaunchError> {
+    pub fn launch(&self, stream: &Arc<CudaStream>, views: &mut [AnyView<'_, DeviceMemory>]) -> Result<(), LaunchError> {
         self.launch_with(stream, views, &[])
     }
 
@@ -151,7 +151,7 @@ impl Loaded {
     pub fn launch_with(
         &self,
         stream: &Arc<CudaStream>,
-        views: &mut [AnyView<'_, Device>],
+        views: &mut [AnyView<'_, DeviceMemory>],
         scalars: &[f64],
     ) -> Result<(), LaunchError> {
         if !self.abi.is_vouched() {
@@ -172,7 +172,7 @@ impl Loaded {
     pub unsafe fn launch_unvouched(
         &self,
         stream: &Arc<CudaStream>,
-        views: &mut [AnyView<'_, Device>],
+        views: &mut [AnyView<'_, DeviceMemory>],
         scalars: &[f64],
     ) -> Result<(), LaunchError> {
         let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
@@ -274,7 +274,7 @@ impl Loaded {
 /// Makes the stream wait for earlier work on the memory of the views. The guards let later work wait for the stream.
 fn fence<'s>(
     stream: &'s CudaStream,
-    views: &'s mut [AnyView<'_, Device>],
+    views: &'s mut [AnyView<'_, DeviceMemory>],
     binding: &Binding,
 ) -> Result<Vec<Guard<'s>>, LaunchError> {
     let mut guards = Vec::new();

@@ -23,7 +23,7 @@ use cudarc::driver::{
 
 use crate::dtype::Element;
 use crate::units::{Bytes, Elements};
-use crate::view::{Device, View, ViewLayout, ViewMut};
+use crate::view::{DeviceMemory, View, ViewLayout, ViewMut};
 
 pub(super) mod sealed {
     use super::*;
@@ -203,7 +203,7 @@ fn address<T>(memory: &impl DevicePtr<T>) -> u64 {
 ///
 /// # Safety
 /// `start` and `len` must lie within `data`.
-pub(crate) unsafe fn window<'a, T: Element, U, M: Memory<U>>(data: &'a M, window: Window) -> View<'a, T, Device> {
+pub(crate) unsafe fn window<'a, T: Element, U, M: Memory<U>>(data: &'a M, window: Window) -> View<'a, T, DeviceMemory> {
     let address = address::<U>(data) + window.start.0;
     // SAFETY: the memory is borrowed for 'a, and the fence keeps other streams from writing it meanwhile.
     unsafe { View::from_raw_parts(address, window.len, window.layout) }.fenced(data)
@@ -216,17 +216,22 @@ pub(crate) unsafe fn window<'a, T: Element, U, M: Memory<U>>(data: &'a M, window
 pub(crate) unsafe fn window_mut<'a, T: Element, U, M: MemoryMut<U>>(
     data: &'a mut M,
     window: Window,
-) -> ViewMut<'a, T, Device> {
+) -> ViewMut<'a, T, DeviceMemory> {
     let address = address::<U>(data) + window.start.0;
     // SAFETY: the memory is borrowed exclusively for 'a, and the fence keeps other streams away meanwhile.
     unsafe { ViewMut::from_raw_parts(address, window.len, window.layout) }.fenced(data)
 }
 
-impl<'a, T: Element> View<'a, T, Device> {
+impl<'a, T: Element> View<'a, T, DeviceMemory> {
     /// Device memory seen as a row-major matrix `(rows,cols):(ld,1)`; shape and stride are checked at launch, which also
     /// waits for the last write of the memory on any stream.
     pub fn device(data: &'a impl Memory<T>, shape: [i64; 2], ld: i64) -> Self {
         Self::device_strided(data, ViewLayout::matrix(shape, ld))
+    }
+
+    /// The same as a vector `n:1`. [`View::row`] and [`View::column`] make a matrix of it.
+    pub fn device_vector(data: &'a impl Memory<T>) -> Self {
+        Self::device_strided(data, ViewLayout::vector(data.len() as i64))
     }
 
     /// The same for any layout.
@@ -235,13 +240,28 @@ impl<'a, T: Element> View<'a, T, Device> {
         // SAFETY: the window is all of it.
         unsafe { window(data, whole) }
     }
+
+    /// The elements from `start` on, which is at most their number.
+    #[cfg(feature = "ptx")]
+    pub(crate) fn device_from(data: &'a impl Memory<T>, start: usize, layout: ViewLayout) -> Self {
+        let start = (start.min(data.len())) as u64;
+        let (at, len) = (Bytes(start * T::DTYPE.bytes().0), Elements(data.len() as u64 - start));
+        // SAFETY: the window begins within the memory and ends with it.
+        unsafe { window(data, Window { start: at, len, layout }) }
+    }
 }
 
-impl<'a, T: Element> ViewMut<'a, T, Device> {
+impl<'a, T: Element> ViewMut<'a, T, DeviceMemory> {
     /// Device memory seen as a row-major matrix `(rows,cols):(ld,1)`, for a kernel that writes it; shape and stride are
     /// checked at launch, which also waits for the last read and the last write of the memory on any stream.
     pub fn device(data: &'a mut impl MemoryMut<T>, shape: [i64; 2], ld: i64) -> Self {
         Self::device_strided(data, ViewLayout::matrix(shape, ld))
+    }
+
+    /// The same as a vector `n:1`.
+    pub fn device_vector(data: &'a mut impl MemoryMut<T>) -> Self {
+        let layout = ViewLayout::vector(data.len() as i64);
+        Self::device_strided(data, layout)
     }
 
     /// The same for any layout.

@@ -39,6 +39,7 @@ pub use ptx_exec::npy::HeaderError;
 use ptx_exec::npy::{Header, source};
 pub use write::write;
 
+use crate::diagnostic::debug_as_display;
 use crate::dtype::DType;
 use crate::tensor::{ShapeMismatch, Tensor, TensorError, with_scalar};
 use crate::view::{MAX_RANK, ViewLayout};
@@ -57,15 +58,10 @@ pub struct NpyError {
     pub kind: NpyErrorKind,
 }
 
-impl std::fmt::Debug for NpyError {
-    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(self, f)
-    }
-}
+debug_as_display!(NpyError);
 
 /// The kind of a file's error.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum NpyErrorKind {
     /// The operating system says no.
     #[error("{0}")]
@@ -136,6 +132,8 @@ pub enum NpyErrorKind {
     #[error(transparent)]
     Tensor(#[from] Box<TensorError>),
 }
+
+debug_as_display!(NpyErrorKind);
 
 fn convert_help(dtype: DType) -> &'static str {
     match dtype {

@@ -12,7 +12,7 @@ use cutemplate::cuda::{Cuda, Entry, Struct};
 use cutemplate::dtype::DType;
 use cutemplate::exec::Kernel;
 use cutemplate::plan::ParamType::{F32, F64, I32, I64};
-use cutemplate::view::{Access, Arguments, Host, View, ViewLayout, ViewMut};
+use cutemplate::view::{Access, Arguments, HostMemory, View, ViewLayout, ViewMut};
 use expect_test::expect_file;
 
 use super::{Own, built, kernel, path};
@@ -316,7 +316,7 @@ fn run(kernel: &Kernel<Own>) -> Result<(), cutemplate::exec::Error> {
     let (at_x, at_y) = (off(x.as_ptr()), off(y.as_ptr()));
     let columns = if abi.operands()[0].strides.len() == 2 { 60 } else { 1 };
     let (from, to) = (View::host_strided(&x[at_x..], layout(0)), ViewMut::host_strided(&mut y[at_y..], layout(1)));
-    let args = Arguments::<Own, Host>::new().read(from).write(to);
+    let args = Arguments::<Own, HostMemory>::new().read(from).write(to);
     let args = abi.scalars().iter().fold(args, |args, _| args.scalar(1.0));
     kernel.check_against(args, |_, at| {
         let index = at.iter().fold(0, |index, at| index * columns + at);

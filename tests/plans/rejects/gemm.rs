@@ -95,7 +95,11 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("parts of K of a tile with few columns", rejected("tile=64x32x64\nsplit_k=4")),
         ("an epilogue of more tensors than are listed", rejected("epilogue=|a, b, c| a + c")),
         ("a row of biases of three modes", rejected("epilogue=|a, b, c| a + c\naux=f32:(0,1,0)")),
-        ("a scalar that is a parameter already", rejected("epilogue=|a; k| a * k")),
+        ("a bias without its tensor", rejected("epilogue=|a, bias| gelu(a + bias)")),
+        (
+            "a second input beside a bias that is not called c",
+            rejected("epilogue=|a, old, bias| a + old + bias\naux=f32:(0,1,0)\nbatched=true"),
+        ),
         ("B in rows", unbound([128, 128, 64], |v| v[1].layout = strided([64, 128], [128, 1]))),
         ("A of f32", unbound([128, 128, 64], |v| v[0].dtype = DType::F32)),
         ("B of another K", unbound([128, 128, 64], |v| v[1].layout = strided([72, 128], [1, 72]))),

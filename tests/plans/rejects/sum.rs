@@ -26,7 +26,6 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("two outputs, one input for two", rejected("expr=a, b\nin=f32:(?,1)")),
         ("a vector as an input", rejected("expr=a\nin=f32:1")),
         ("33 threads", rejected("threads=33")),
-        ("a scalar called lda", rejected("expr=|a; lda| lda * a")),
         ("a group that is none", rejected("by=cluster")),
         ("as many sums as columns", unbound([3, 5], |v| v[1].layout = ViewLayout::strided(&[5], &[1]).expect("small"))),
         ("more columns than an index holds", unbound([1, 1 << 31], |_| {})),

@@ -43,8 +43,10 @@ const NAMES: [&str; MAX_SCALARS] = [
     "alpha", "beta", "op", "kernel", "params", "i", "u", "v", "half", "inside", "whole", "size", "get", "copy", "step",
     "shape_mn",
 ];
-/// Names of parameters, which a plan refuses.
-const TAKEN: [&str; 4] = ["m", "lda", "aligned", "vectors"];
+/// Names of parameters, of functions and of outputs.
+const TAKEN: [&str; 7] = ["m", "lda", "aligned", "vectors", "exp", "t0", "y"];
+/// Names that inputs may have; some mean something in C++, in Rust, in expressions or in the text.
+const INPUTS: [&str; 12] = ["x", "y", "n", "i", "inca", "int", "relu", "t1", "self", "blocks", "args", "out"];
 
 /// The recipe of a number, the same on every machine: one in five is whatever can be typed, each setting by itself; the others
 /// are drawn so that most are accepted.
@@ -59,7 +61,7 @@ pub(crate) fn drawn(index: u64) -> ElementwiseApply {
     let outputs = 1 + random.weighted(&[70, 16, 8, 6]);
     let (types, compute) = types(random, inputs + outputs);
     let integers = computes_integers(&types, compute) ^ random.chance(if anything { 20 } else { 1 });
-    let function = function(random, inputs, outputs as u8, integers);
+    let function = named(index, function(random, inputs, outputs as u8, integers));
     // A sample may have fewer outputs than it was asked for.
     let outputs = function.outputs();
     let (mut inputs, mut outputs) = match anything {
@@ -208,7 +210,7 @@ fn function(random: &mut Random, inputs: usize, outputs: u8, integers: bool) -> 
         1 => 1 + random.below(3),
         _ => random.below(MAX_SCALARS + 1),
     });
-    if !names.is_empty() && random.chance(2) {
+    if !names.is_empty() && random.chance(10) {
         names[0] = random.pick(&TAKEN);
     }
     let scalars: &[&'static str] = &names;
@@ -221,6 +223,16 @@ fn function(random: &mut Random, inputs: usize, outputs: u8, integers: bool) -> 
         3 => weighted_sums::<3>(inputs, scalars),
         _ => weighted_sums::<4>(inputs, scalars),
     }
+}
+
+/// Half of the functions name their inputs.
+fn named(index: u64, function: Function) -> Function {
+    let random = &mut Random::new(7, index);
+    let mut names = INPUTS.to_vec();
+    random.shuffle(&mut names);
+    names.retain(|name| !function.scalars().iter().any(|scalar| scalar == name));
+    names.truncate(function.inputs());
+    if random.chance(50) { function.named(&names).expect("names of their own") } else { function }
 }
 
 /// `3*a + 4*b + ..`, with other weights in each output.

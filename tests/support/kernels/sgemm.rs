@@ -23,8 +23,8 @@ const EPILOGUES: &[&str] = &[
     "|a, b; beta| fma(beta, b, relu(a))",
     "|a, b, c| relu(a + c)",
     "|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)",
-    "|a, b, c, d| silu(a * c) + d - b",
-    "|a, b, c, d, e; alpha| select(a > c, alpha * a + b, d) * e",
+    "|sum, c, scale, lda| silu(sum * scale) + lda - c",
+    "|a, c, int, x, part; n| select(a > int, n * a + c, x) * part",
 ];
 
 const EXTENTS: &[i64] =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cutemplate::launch::cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _, DevicePtrMut as _, result};
 use cutemplate::launch::{DeviceTensor, DriverError, LaunchError, Loaded};
 use cutemplate::plan::{EntryLaunch, Operand};
-use cutemplate::view::{Access, AnyView, Device, ViewRef};
+use cutemplate::view::{Access, AnyView, DeviceMemory, ViewRef};
 
 use super::BenchError;
 
@@ -51,7 +51,7 @@ impl Buffers {
     }
 }
 
-pub(super) fn views<'a>(kernel: &Loaded, set: &'a mut [DeviceTensor]) -> Vec<AnyView<'a, Device>> {
+pub(super) fn views<'a>(kernel: &Loaded, set: &'a mut [DeviceTensor]) -> Vec<AnyView<'a, DeviceMemory>> {
     let view = |(m, o): (&'a mut DeviceTensor, &Operand)| match o.access {
         Access::Read => m.any(),
         Access::Write | Access::ReadWrite => m.any_mut(),

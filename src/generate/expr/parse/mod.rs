@@ -50,6 +50,8 @@ impl Function {
     ///
     /// let f = Function::parse("let s = a * b; relu(s) + alpha", 2, &["alpha"])?;
     /// assert_eq!(f.to_string(), "|a, b; alpha| relu(a * b) + alpha");
+    /// let refused = Function::parse("|a; alpha| alpha * a", 2, &[]).unwrap_err();
+    /// assert_eq!(refused.required, "the inputs and scalars that the caller has declared");
     /// assert_eq!(Function::parse("|x, y; alpha| relu(x * y) + alpha", 2, &["alpha"])?, f);
     ///
     /// let refused = Function::parse("rellu(a)", 1, &[]).unwrap_err();
@@ -64,8 +66,8 @@ impl Function {
     }
 }
 
-/// The names between the bars at the beginning are the inputs and scalars. A printed text calls the inputs a to h.
-/// Without bars, the inputs reach to the last used one, and there are no scalars.
+/// The names between the bars at the beginning are the inputs and scalars. Without bars, inputs are called a to h and reach
+/// to the last one that is used, and there are no scalars.
 impl FromStr for Function {
     type Err = ExprError;
 
@@ -118,7 +120,12 @@ impl<'a> Parser<'a> {
             return Err(self.fail("an operator, `,` or the end of the text"));
         }
         let inputs = self.declared.inputs.unwrap_or(self.highest);
-        Ok(Function::from_nodes(self.nodes, inputs, &outputs))
+        let mut function = Function::from_nodes(self.nodes, inputs, &outputs);
+        let names = &self.inputs[..usize::from(inputs)];
+        let scalars: Vec<&str> = function.scalars().iter().map(String::as_str).collect();
+        names::check_apart(names, &scalars)?;
+        function.set_names(names);
+        Ok(function)
     }
 
     /// Reads the inputs between the bars, after the first bar.
@@ -160,10 +167,9 @@ impl<'a> Parser<'a> {
     fn part(&mut self) -> Result<(), ExprError> {
         let start = self.start();
         let name = self.word();
-        let temporary = name.strip_prefix('t').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
         let known = self.lets.iter().map(|(known, _)| *known).chain(self.inputs.iter().copied());
         let taken = known.into_iter().any(|known| known == name) || self.scalar(name).is_some();
-        if name.is_empty() || taken || !(temporary || names::is_free(name)) {
+        if name.is_empty() || taken || !names::is_free(name) {
             self.at = start;
             return Err(self.fail("a new name, such as `t0`"));
         }

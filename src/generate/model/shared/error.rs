@@ -2,12 +2,12 @@
 
 use core::fmt;
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, debug_as_display};
 use crate::layout::{Layout, Swizzle};
 use crate::units::{Bytes, Elements};
 
 /// A tensor in shared memory, or an access to it, that no kernel can have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SharedError {
     /// Which check failed.
     pub code: Code,
@@ -20,6 +20,8 @@ pub struct SharedError {
     /// What to do.
     pub help: String,
 }
+
+debug_as_display!(SharedError);
 
 impl fmt::Display for SharedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,23 +6,31 @@ use super::{ElementwiseApply, Variant, launch, turn};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
-use crate::expr::Checked;
+use crate::expr::{Checked, MAX_OUTPUTS};
 use crate::layout::{Layout, LayoutError, recast_layout};
 use crate::model::SharedAnalysis;
 use crate::plan::checks::{self, Checks, TvTile};
-use crate::plan::{Draft, Entry, ModeStride, Operand, Plan, ProblemShape};
-use crate::recipe::{Recipe, TensorSpec};
+use crate::plan::{Draft, Entry, ModeStride, Operand, Plan, ProblemShape, interned};
+use crate::recipe::{Names, Recipe, TensorSpec};
 use crate::tiling::Tiling;
 use crate::units::Bytes;
 use crate::view::{Access, MAX_RANK};
 
-/// Names of operands in the emitted text, inputs first.
-const INPUTS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
-const OUTPUTS: [&str; 4] = ["Y0", "Y1", "Y2", "Y3"];
+/// Tensors that the text names itself.
+const OF_TEXT: [&str; 2] = ["I", "T"];
 
 /// Names of the outputs: that of the one there is, or `Y0`, `Y1`, ..
 fn output_names(recipe: &ElementwiseApply, one: &'static str) -> Vec<&'static str> {
-    if recipe.outputs.len() == 1 { vec![one] } else { OUTPUTS.to_vec() }
+    let stem = Names::output(&recipe.function, one);
+    match recipe.outputs.len() {
+        1 => vec![stem],
+        several => (0..several.max(MAX_OUTPUTS)).map(|i| interned(format!("{stem}{i}"))).collect(),
+    }
+}
+
+/// Names of everything that the function names.
+fn names_of(recipe: &ElementwiseApply, outputs: &[&'static str]) -> Names {
+    Names::new(&outputs[..recipe.outputs.len()], &OF_TEXT, recipe.function.input_names(), &recipe.function)
 }
 
 fn plural(count: usize) -> &'static str {
@@ -54,16 +62,11 @@ impl Class {
 #[derive(Clone, Debug)]
 pub(super) struct Tensor {
     pub(super) name: &'static str,
+    /// The parameter that holds its address.
+    pub(super) param: String,
     pub(super) dtype: DType,
     pub(super) class: Class,
     pub(super) output: bool,
-}
-
-impl Tensor {
-    /// The parameter that holds its address.
-    pub(super) fn param(&self) -> String {
-        self.name.to_ascii_lowercase()
-    }
 }
 
 /// The decisions.
@@ -73,6 +76,8 @@ pub(super) struct Decision {
     pub(super) checked: Checked,
     /// Inputs, then outputs.
     pub(super) tensors: Vec<Tensor>,
+    /// The parameters that hold the run-time scalars.
+    pub(super) scalars: Vec<String>,
     /// The mode of the tensors that is N in the kernel.
     pub(super) n_mode: usize,
     /// The other modes, innermost first: M in the kernel.
@@ -130,9 +135,6 @@ pub(in crate::generate::recipe) fn plan_as<R: Recipe>(
     let mut checks = Checks::new(&format!("{asked:?}"), targets);
     checks::kernel_name(&mut checks, name);
     let decision = decide(recipe, output, &mut checks);
-    if let Some(decision) = &decision {
-        checks::scalar_names(&mut checks, recipe.function.scalars(), &launch::params(decision));
-    }
     let registers = decision.as_ref().and_then(|d| {
         let in_flight = in_flight(&d.tensors, d.vec, d.unroll);
         checks::registers(&mut checks, in_flight, d.threads, 1, FEWER)
@@ -144,6 +146,7 @@ pub(in crate::generate::recipe) fn plan_as<R: Recipe>(
     let operands = decision.tensors.iter().zip(specs).map(|(tensor, spec)| Operand {
         // Each thread reads its elements of all inputs before it writes the same coordinates.
         in_place: !tensor.output && tensor.class != Class::Transposed,
+        param: tensor.param.clone(),
         ..Operand::new(
             tensor.name,
             tensor.dtype,
@@ -172,11 +175,12 @@ fn decide(recipe: &ElementwiseApply, output: &'static str, checks: &mut Checks) 
     let outputs = output_names(recipe, output);
     let compute = compute(recipe, checks);
     let checked = compute.and_then(|compute| checks::traced(checks, &recipe.function, compute));
-    let rank = tensors_fit(recipe, &outputs, checks)?;
+    let names = names_of(recipe, &outputs);
+    let rank = tensors_fit(recipe, &names, &outputs, checks)?;
     let (n_mode, m_modes) = modes(recipe, rank);
     let variant = variant(recipe, n_mode, checks)?;
     let build = |variant: Variant, checks: &mut Checks| {
-        let tensors = classify(recipe, &outputs, n_mode, m_modes.first().copied(), variant);
+        let tensors = classify(recipe, &names, &outputs, n_mode, m_modes.first().copied(), variant);
         let vec = vector(recipe, &tensors, variant, checks);
         let (body, tiling, unroll) = structure(recipe, variant, &tensors, vec, checks)?;
         proved(&tiling, checks).then_some(())?;
@@ -193,7 +197,20 @@ fn decide(recipe: &ElementwiseApply, output: &'static str, checks: &mut Checks) 
     let (checked, (tensors, vec, body, (tiling, shared), unroll)) = (checked?, built?);
     let recipe = recipe.clone();
     let threads = tiling.threads();
-    Some(Decision { recipe, checked, tensors, n_mode, m_modes, body, tiling, shared, vec, threads, unroll })
+    Some(Decision {
+        recipe,
+        checked,
+        tensors,
+        scalars: names.scalars,
+        n_mode,
+        m_modes,
+        body,
+        tiling,
+        shared,
+        vec,
+        threads,
+        unroll,
+    })
 }
 
 /// Whether each element is moved once, by the thread that computes with it, in vectors that are whole and aligned.
@@ -203,7 +220,12 @@ fn proved(tiling: &Tiling, checks: &mut Checks) -> bool {
 }
 
 /// As many tensors as the function has inputs and outputs, all of one rank, with strides that tensors can have. The rank.
-fn tensors_fit(recipe: &ElementwiseApply, outputs: &[&'static str], checks: &mut Checks) -> Option<usize> {
+fn tensors_fit(
+    recipe: &ElementwiseApply,
+    names: &Names,
+    outputs: &[&'static str],
+    checks: &mut Checks,
+) -> Option<usize> {
     let mut fit = true;
     let counts = [
         ("input", recipe.inputs.len(), recipe.function.inputs()),
@@ -226,7 +248,7 @@ fn tensors_fit(recipe: &ElementwiseApply, outputs: &[&'static str], checks: &mut
             );
         }
     }
-    let named = || (INPUTS.iter().zip(&recipe.inputs)).chain(outputs.iter().zip(&recipe.outputs));
+    let named = || (names.tensors.iter().zip(&recipe.inputs)).chain(outputs.iter().zip(&recipe.outputs));
     let rank = recipe.outputs.first()?.strides.len();
     for (name, spec) in named() {
         if spec.strides.len() != rank || !(1..=MAX_RANK).contains(&rank) {
@@ -315,6 +337,7 @@ fn variant(recipe: &ElementwiseApply, n_mode: usize, checks: &mut Checks) -> Opt
 
 fn classify(
     recipe: &ElementwiseApply,
+    names: &Names,
     outputs: &[&'static str],
     n_mode: usize,
     m_mode: Option<usize>,
@@ -329,10 +352,17 @@ fn classify(
         },
     };
     let tensor = |output: bool| {
-        move |(name, spec): (&&'static str, &TensorSpec)| Tensor { name, dtype: spec.dtype, class: class(spec), output }
+        move |((name, param), spec): ((&&'static str, String), &TensorSpec)| Tensor {
+            name,
+            param,
+            dtype: spec.dtype,
+            class: class(spec),
+            output,
+        }
     };
-    let inputs = INPUTS.iter().zip(&recipe.inputs).map(tensor(false));
-    inputs.chain(outputs.iter().zip(&recipe.outputs).map(tensor(true))).collect()
+    let inputs = names.tensors.iter().zip(names.params.iter().cloned()).zip(&recipe.inputs).map(tensor(false));
+    let outputs = outputs.iter().map(|name| (name, name.to_ascii_lowercase()));
+    inputs.chain(outputs.zip(&recipe.outputs).map(tensor(true))).collect()
 }
 
 /// Elements of a vector: as many of the widest type that is moved in vectors as 16 bytes hold.

@@ -162,7 +162,7 @@ fn vector(decision: &Decision, tensor: &Tensor) -> String {
 }
 
 fn operand(decision: &Decision, tensor: &Tensor, output: Option<usize>) -> Operand {
-    let param = tensor.param();
+    let param = tensor.param.clone();
     let m_rank = decision.m_rank();
     let m = match m_rank {
         1 => format!("params.ld{param}"),
@@ -233,7 +233,7 @@ fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) -> Common<'a>
     let outputs = decision.outputs().enumerate().map(|(number, t)| operand(decision, t, Some(number)));
     let m_rank = decision.m_rank();
     let modes = |stem: &str| (0..m_rank).map(|i| format!("{stem}{i}")).collect::<Vec<_>>().join(",");
-    let scalars: Vec<String> = decision.recipe.function.scalars().iter().map(|s| format!("params.{s}")).collect();
+    let scalars: Vec<String> = decision.scalars.iter().map(|s| format!("params.{s}")).collect();
     Common {
         banner: emit::banner(plan, template),
         plan,

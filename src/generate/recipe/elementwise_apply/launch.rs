@@ -12,18 +12,18 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
     let mut fields: Vec<Field> = Vec::new();
     for (tensor, t) in decision.tensors.iter().enumerate() {
         let ty = if t.output { ParamType::MutPtr } else { ParamType::ConstPtr };
-        fields.push((t.param(), ty, format!("{}, {}", t.name, t.dtype), Given::Address { tensor }));
+        fields.push((t.param.clone(), ty, format!("{}, {}", t.name, t.dtype), Given::Address { tensor }));
     }
     let several = decision.m_rank() > 1;
     let number = |i: usize| if several { i.to_string() } else { String::new() };
     for (tensor, t) in decision.tensors.iter().enumerate() {
-        for (i, name) in modes(decision, &format!("ld{}", t.param())).into_iter().enumerate() {
+        for (i, name) in modes(decision, &format!("ld{}", t.param)).into_iter().enumerate() {
             let doc = format!("elements from one coordinate of M{} to the next, in {}", number(i), t.name);
             fields.push((name, ParamType::I64, doc, Given::Stride { tensor, mode: M + i }));
         }
         if t.class.has_increment() {
             let doc = format!("elements from one coordinate of N to the next, in {}", t.name);
-            fields.push((format!("inc{}", t.param()), ParamType::I64, doc, Given::Stride { tensor, mode: N }));
+            fields.push((format!("inc{}", t.param), ParamType::I64, doc, Given::Stride { tensor, mode: N }));
         }
     }
     for (i, name) in modes(decision, "m").into_iter().enumerate() {
@@ -48,7 +48,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         Compute::F64 => ParamType::F64,
         Compute::I32 => ParamType::I32,
     };
-    let scalars = decision.recipe.function.scalars().iter().enumerate();
+    let scalars = decision.scalars.iter().enumerate();
     let doc = "run-time scalar of the function";
     fields.extend(scalars.map(|(index, name)| (name.clone(), ty, doc.to_owned(), Given::Scalar(index))));
     ParamStruct::new(fields)
@@ -91,7 +91,7 @@ impl Alignment {
     /// The alignment of a launch's views.
     pub(super) fn of(decision: &Decision, views: &[ViewRef]) -> Self {
         let rule = rule(decision);
-        let scalars = vec![1.0; decision.recipe.function.scalars().len()];
+        let scalars = vec![1.0; decision.scalars.len()];
         let values = rule.values(&params(decision), views, &scalars);
         let values = values.ok().flatten().unwrap_or_default();
         let is = |name: &str| rule.steps.value(name, &values).is_some_and(|value| value != 0);
@@ -159,9 +159,9 @@ fn alignment(decision: &Decision, rule: &mut Rule) {
     let vec = decision.vec;
     let contiguous = || decision.tensors.iter().filter(|t| t.class == Class::Contiguous);
     let mut phases = |t: &Tensor| -> Vec<Int> {
-        let address = rule.param(&t.param());
-        let at = rule.steps.set(&format!("phase_{}", t.param()), address / t.dtype.bytes().0 as i64 % vec);
-        let steps = modes(decision, &format!("ld{}", t.param()));
+        let address = rule.param(&t.param);
+        let at = rule.steps.set(&format!("phase_{}", t.param), address / t.dtype.bytes().0 as i64 % vec);
+        let steps = modes(decision, &format!("ld{}", t.param));
         core::iter::once(at).chain(steps.iter().map(|name| rule.param(name) % vec)).collect()
     };
     if !matches!(decision.body, Body::Naive) {
@@ -176,8 +176,8 @@ fn alignment(decision: &Decision, rule: &mut Rule) {
     if matches!(decision.body, Body::Transposed) {
         let turned = decision.tensors.iter().filter(|t| t.class == Class::Transposed);
         let aligned = turned.flat_map(|t| {
-            let address = rule.param(&t.param()).divides_by(t.dtype.bytes().0 as i64 * vec);
-            [address, rule.param(&format!("inc{}", t.param())).divides_by(vec)]
+            let address = rule.param(&t.param).divides_by(t.dtype.bytes().0 as i64 * vec);
+            [address, rule.param(&format!("inc{}", t.param)).divides_by(vec)]
         });
         let aligned = Int::all(aligned);
         let aligned = rule.steps.set(TURNED, aligned);

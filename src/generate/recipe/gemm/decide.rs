@@ -136,10 +136,6 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
         let part = part(recipe, isa, &own, product.clone(), &mut checks);
         parts.extend(part.map(|part| (part, own)));
     }
-    // The newest text has all parameters that the others have.
-    if let Some((part, _)) = parts.last() {
-        checks::scalar_names(&mut checks, recipe.epilogue.scalars(), &launch::params(part));
-    }
     let parts = checks.finish(Some(parts))?;
     let parts: Vec<Plan> = parts.into_iter().map(|(part, own)| part_plan(part, name, own)).collect();
     let first = parts.first().unwrap_or_else(|| unreachable!("targets are never empty, and each belongs to a text"));

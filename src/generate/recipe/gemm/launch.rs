@@ -8,7 +8,7 @@ use crate::view::{Access, ViewLayout, ViewRef};
 /// The parameter struct of a text: tensor maps, addresses, strides, extents, scalars.
 pub(super) fn params(part: &Part) -> ParamStruct {
     let (operands, recipe) = (part.operands(), &part.recipe);
-    let (scalars, alpha) = (recipe.epilogue.scalars(), part.product.alpha());
+    let (scalars, alpha) = (part.product.scalar_params(), part.product.alpha());
     let of = Fields { operands: &operands, batched: recipe.batched, scalars, alpha };
     let mut fields: Vec<Field> = Vec::new();
     if part.isa == Isa::Sm90a {

@@ -19,6 +19,7 @@ mod stay;
 mod stream;
 mod tilings;
 mod tried;
+mod usual;
 
 use half::{bf16, f16};
 
@@ -116,6 +117,8 @@ recipe! {
     }
 }
 
+pub use usual::NoFactors;
+
 named! {
     /// The type in which A and B are multiplied.
     #[derive(Default)]
@@ -178,11 +181,6 @@ fn accumulator() -> Function {
 impl Gemm {
     fn epilogue(&self) -> Epilogue<'_> {
         Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched, outputs: 2 }
-    }
-
-    /// The usual recipe for factors of a type.
-    pub fn of(dtype: Factors) -> Self {
-        Self::default().with_factors(dtype)
     }
 
     /// The same with operands of another type: k-tiles of as many bytes. D has their type if it had that of the old
@@ -318,7 +316,7 @@ impl Recipe for Gemm {
     }
 
     fn default_name(&self) -> String {
-        let usual = Self::of(self.dtype);
+        let usual = Self::default().with_factors(self.dtype);
         let mut name = format!("{}_{}", Self::FAMILY, self.dtype);
         if self.out != self.dtype.dtype() {
             name += &format!("_{}", self.out);

@@ -119,7 +119,7 @@ impl<R: OfTensors, S: Space> Args<R, S> for ProductArgs<'_, R, S> {
 mod tests {
     use super::*;
     use crate::recipe::Gemm;
-    use crate::view::Host;
+    use crate::view::HostMemory;
 
     /// Views come in the order of the operands: inputs, E, D. C in place is D, whether E was given before or after it.
     #[test]
@@ -127,14 +127,14 @@ mod tests {
         let (a, b, mut d, mut e) = ([1.0_f32; 6], [1.0_f32; 12], [0.0_f32; 8], [0.0_f32; 8]);
         let at = [a.as_ptr(), b.as_ptr(), d.as_ptr(), e.as_ptr(), d.as_ptr()].map(|address| address as u64);
         for e_first in [false, true] {
-            let args = ProductArgs::<Gemm, Host>::new(
+            let args = ProductArgs::<Gemm, HostMemory>::new(
                 View::host(&a, [2, 3], 3),
                 View::host(&b, [3, 4], 4),
                 ViewMut::host(&mut d, [2, 4], 4),
             );
             let second = ViewMut::host(&mut e, [2, 4], 4);
             let mut args = if e_first { args.e(second).c_in_place() } else { args.c_in_place().e(second) };
-            let views = Args::<Gemm, Host>::views(&mut args);
+            let views = Args::<Gemm, HostMemory>::views(&mut args);
             assert_eq!(views.iter().map(|view| view.raw().ptr).collect::<Vec<_>>(), at, "{e_first}");
         }
     }

@@ -1,16 +1,31 @@
 //! The epilogue of a product: whether the function fits the tensors, and which tensors there are.
 
+use std::borrow::Cow;
+
 use crate::diagnostic::Code;
 use crate::dtype::DType;
-use crate::expr::{Compute, Function};
+use crate::expr::{Compute, Function, MAX_INPUTS};
 use crate::plan::checks::{self, Checks};
 use crate::plan::{ModeStride, Operand, Product};
-use crate::recipe::TensorSpec;
 use crate::recipe::product::Major;
+use crate::recipe::{Names, TensorSpec};
 use crate::view::Access;
 
-/// Names of auxiliary tensors in the emitted text.
-const AUX: [&str; 6] = ["Aux0", "Aux1", "Aux2", "Aux3", "Aux4", "Aux5"];
+/// The operands that a product has, besides the auxiliary tensors.
+const OPERANDS: [&str; 5] = ["A", "B", "C", "D", "E"];
+/// Tensors that the templates of products name themselves.
+const OF_TEXT: [&str; 9] = ["I", "P", "Parts", "S", "Sum", "T", "V", "W", "X"];
+/// What the auxiliary tensors are called whose inputs have no names of their own.
+const AUX: [&str; 7] = ["aux0", "aux1", "aux2", "aux3", "aux4", "aux5", "aux6"];
+
+/// What the text calls the auxiliary tensors, the function's last inputs, and the scalars.
+fn names_of(function: &Function, aux: usize) -> Names {
+    let before = function.inputs().saturating_sub(aux);
+    match function.has_names() {
+        true => Names::new(&OPERANDS, &OF_TEXT, function.input_names().skip(before), function),
+        false => Names::new(&OPERANDS, &OF_TEXT, AUX.into_iter().take(aux), function),
+    }
+}
 
 /// The epilogue of a recipe.
 #[derive(Clone, Copy)]
@@ -25,16 +40,26 @@ pub(crate) struct Epilogue<'a> {
 impl Epilogue<'_> {
     /// The product with this epilogue, if it is one.
     pub(crate) fn product(&self, checks: &mut Checks) -> Option<Product> {
-        let checked = checks::traced(checks, self.function, Compute::F32);
         let fits = self.signature(checks) & self.strides(checks);
-        checked.filter(|_| fits).map(|checked| Product::new(checked, self.batched))
+        let checked = checks::traced(checks, &self.with_c(), Compute::F32);
+        let names = names_of(self.function, self.aux.len());
+        checked.filter(|_| fits).map(|checked| Product::new(checked, names.scalars, self.batched))
     }
 
+    /// The function with an input for C, unused where each of its own has a tensor of `aux`.
+    fn with_c(&self) -> Cow<'_, Function> {
+        match self.c() {
+            Some(false) => self.function.with_unused_input(1).map_or(Cow::Borrowed(self.function), Cow::Owned),
+            _ => Cow::Borrowed(self.function),
+        }
+    }
+
+    /// An input for the accumulator, and for each further one a tensor: of `aux`, but for a second input that is C.
     fn signature(&self, checks: &mut Checks) -> bool {
         let (function, aux) = (self.function, self.aux.len());
         let (inputs, outputs) = (function.inputs(), function.outputs());
-        checks.require(
-            inputs > 0 && (1..=self.outputs).contains(&outputs) && aux == inputs.saturating_sub(2),
+        let counts = checks.require(
+            inputs > 0 && (1..=self.outputs).contains(&outputs) && self.c().is_some(),
             Code::TensorCount,
             format!("`{function}` of {inputs} inputs and {outputs} outputs, {aux} auxiliary tensors"),
             match self.outputs {
@@ -51,8 +76,40 @@ impl Epilogue<'_> {
                      and elements of the auxiliary tensors, in this order; they are a, b, c, .. unless it names them"
                 }
             },
-            "list as many tensors in `aux`; name the inputs in front, those that are not used too: |a, c| a + c adds C, \
-             |a, c, bias| a + bias the first tensor of `aux`",
+            "list as many tensors in `aux`; name the inputs in front: |a, c| a + c adds C, |a, bias| a + bias the first tensor of \
+             `aux`, |a, c, bias| a + c + bias both",
+        );
+        counts && self.says_c(checks)
+    }
+
+    /// Whether the second input is C; `None` where the inputs are not those of the tensors. It is C unless it has another name, and
+    /// each input but the accumulator a tensor of `aux`.
+    fn c(&self) -> Option<bool> {
+        let (inputs, aux) = (self.function.inputs(), self.aux.len());
+        let named_otherwise = self.function.input_names().nth(1).is_some_and(|second| !matches!(second, "b" | "c"));
+        if named_otherwise && aux + 1 == inputs && inputs < MAX_INPUTS {
+            return Some(false);
+        }
+        (aux == inputs.saturating_sub(2)).then_some(true)
+    }
+
+    /// A second input with another name than C's is not taken for C: that would ask for a whole matrix where a row is meant.
+    fn says_c(&self, checks: &mut Checks) -> bool {
+        let function = self.function;
+        let second = function.input_names().nth(1).filter(|_| !function.unused_inputs().contains(&1));
+        let Some(second) = second.filter(|_| self.c() == Some(true)) else { return true };
+        let row = if self.batched { "f32:(0,1,0)" } else { "f32:(0,1)" };
+        let aux = match self.aux.len() {
+            0 => "no `aux`".to_owned(),
+            several => format!("{several} in `aux`, which is the third input's"),
+        };
+        checks.require(
+            matches!(second, "b" | "c"),
+            Code::TensorCount,
+            format!("`{function}`: a second input `{second}`, and {aux}"),
+            "a tensor of `aux` for each input after the accumulator, or a second input called `c`",
+            "`c` is C, a whole matrix like D; `aux` says how any other tensor lies",
+            &format!("aux={row} makes `{second}` one row for all rows of D; call it `c` to read a whole matrix"),
         )
     }
 
@@ -62,7 +119,7 @@ impl Epilogue<'_> {
             false => (2, "(M,N)", "f32:(0,1) is one row for all"),
         };
         let mut fits = true;
-        for (name, spec) in AUX.iter().zip(self.aux) {
+        for (name, spec) in names_of(self.function, self.aux.len()).tensors.iter().zip(self.aux) {
             let units = spec.strides.iter().filter(|s| **s == ModeStride::Unit).count();
             fits &= checks.require(
                 spec.strides.len() == rank && units <= 1,
@@ -89,7 +146,12 @@ impl Epilogue<'_> {
             vec![operand("A", factor, &a.strides(), Access::Read), operand("B", factor, &b.strides(), Access::Read)];
         // Each element of C and of the auxiliary tensors is read by the thread that writes the same element of D, before.
         let c = has_c.then(|| operand("C", out, &d.strides(), Access::Read));
-        let aux = AUX.iter().zip(self.aux).map(|(name, spec)| operand(name, spec.dtype, &spec.strides, Access::Read));
+        let names = names_of(self.function, self.aux.len());
+        let aux =
+            names.tensors.iter().zip(names.params).zip(self.aux).map(|((name, param), spec)| Operand {
+                param,
+                ..operand(name, spec.dtype, &spec.strides, Access::Read)
+            });
         operands.extend(c.into_iter().chain(aux).map(|read| Operand { in_place: true, ..read }));
         let written = |name| operand(name, out, &d.strides(), Access::Write);
         operands.extend((self.function.outputs() > 1).then(|| written("E")));

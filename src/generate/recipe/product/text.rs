@@ -41,7 +41,7 @@ impl Tensor {
         let vector = 8 * vector as u64 * is.dtype.bytes().0;
         let along_n = is.strides.get(1) == Some(&ModeStride::Unit);
         let beta = product.beta().filter(|_| is.name == "C");
-        let guard = beta.map(|s| format!("params.{} != 0.0f", product.epilogue().function().scalars()[s]));
+        let guard = beta.map(|s| format!("params.{} != 0.0f", product.scalar_params()[s]));
         Self {
             is,
             shape: format!("make_shape({})", shape.join(", ")),
@@ -138,7 +138,7 @@ impl EpilogueText {
         let inputs: Vec<Option<usize>> = (1..function.inputs()).map(input).collect();
         let named = inputs.iter().zip(function.input_names().skip(1));
         let name = |at: &Option<usize>| at.and_then(|at| operands.get(at)).map_or("C", |operand| operand.name);
-        let scalars: Vec<String> = function.scalars().iter().map(|s| format!("params.{s}")).collect();
+        let scalars: Vec<String> = product.scalar_params().iter().map(|s| format!("params.{s}")).collect();
         Self {
             inputs_doc: named.map(|(at, input)| format!(", {input} = {}(m,n)", name(at))).collect(),
             helpers: helpers.to_string(),

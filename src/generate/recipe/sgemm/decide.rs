@@ -79,7 +79,6 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
     });
     let scalars = recipe.epilogue.scalars();
     if let Some(decision) = &decision {
-        checks::scalar_names(&mut checks, scalars, &launch::params(decision));
         shared_memory(decision, targets, &mut checks);
     }
     let warnings = checks.take_warnings();

@@ -9,7 +9,7 @@ use crate::recipe::product::{self, Fields, Parts, number};
 /// The parameter struct: addresses, workspace, strides, extents, split-K, alignment, scalars.
 pub(super) fn params(decision: &Decision) -> ParamStruct {
     let (recipe, operands) = (&decision.recipe, operands(decision));
-    let (scalars, alpha) = (recipe.epilogue.scalars(), decision.product.alpha());
+    let (scalars, alpha) = (decision.product.scalar_params(), decision.product.alpha());
     let of = Fields { operands: &operands, batched: recipe.batched, scalars, alpha };
     let mut fields: Vec<Field> = of.addresses().collect();
     let doc = match recipe.parts() {

@@ -14,7 +14,7 @@ use crate::interop::Refused;
 use crate::launch::{DriverError, InStream};
 use crate::units::Elements;
 use crate::verify::with_scalar;
-use crate::view::{AnyView, Device, View, ViewLayout, ViewMut};
+use crate::view::{AnyView, DeviceMemory, View, ViewLayout, ViewMut};
 
 /// A tensor in the memory of a GPU that somebody lent. Dropping it waits for the launches that use it, and gives it
 /// back.
@@ -68,7 +68,7 @@ impl<M: ManagedTensorBase> DeviceImport<M> {
     ///
     /// # Errors
     /// `T` is not the element type.
-    pub fn view<T: Element>(&self) -> Result<View<'_, T, Device>, Refused> {
+    pub fn view<T: Element>(&self) -> Result<View<'_, T, DeviceMemory>, Refused> {
         self.of.holds::<T>()?;
         // SAFETY: the caller of the unsafe constructor has promised it for this value's lifetime, and the fence orders
         // launches.
@@ -80,7 +80,7 @@ impl<M: ManagedTensorBase> DeviceImport<M> {
     ///
     /// # Errors
     /// `T` is not the element type, or the tensor may not be written.
-    pub fn view_mut<T: Element>(&mut self) -> Result<ViewMut<'_, T, Device>, Refused> {
+    pub fn view_mut<T: Element>(&mut self) -> Result<ViewMut<'_, T, DeviceMemory>, Refused> {
         self.of.holds::<T>()?;
         self.of.may_be_written()?;
         // SAFETY: as above, and the borrow is exclusive.
@@ -89,10 +89,10 @@ impl<M: ManagedTensorBase> DeviceImport<M> {
     }
 
     /// A view for a kernel that reads, with the element type as a value.
-    pub fn any(&self) -> AnyView<'_, Device> {
+    pub fn any(&self) -> AnyView<'_, DeviceMemory> {
         // SAFETY: as in `view`.
         with_scalar!(self.of.dtype, T => unsafe {
-            View::<T, Device>::from_raw_parts(self.of.ptr, self.of.available(), self.of.layout)
+            View::<T, DeviceMemory>::from_raw_parts(self.of.ptr, self.of.available(), self.of.layout)
         }.fenced(&self.order).erase())
     }
 

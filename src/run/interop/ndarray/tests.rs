@@ -47,7 +47,7 @@ fn what_cannot_be_is_refused_with_reasons() {
     let array = Array2::<f32>::zeros((4, 6));
     let mut told = format!("{}\n", View::try_from(array.slice(s![..;-1, ..])).expect_err("backwards"));
     let data = [0.0_f32; 12];
-    let mut refuse = |view: View<'_, f32, Host>| {
+    let mut refuse = |view: View<'_, f32, HostMemory>| {
         told += &format!("{}\n", ArrayViewD::try_from(view).expect_err("refused"));
     };
     refuse(View::host(&data, [4, 4], 4));
@@ -58,7 +58,7 @@ fn what_cannot_be_is_refused_with_reasons() {
     refuse(View::host_strided(&data, wide));
     let bytes = [0_u8; 16];
     // SAFETY: no element of it is touched.
-    let crooked: View<'_, f32, Host> =
+    let crooked: View<'_, f32, HostMemory> =
         unsafe { View::from_raw_parts((bytes.as_ptr() as u64 | 3) - 1, Elements(2), ViewLayout::matrix([1, 2], 2)) };
     assert!(ArrayViewD::try_from(crooked).is_err_and(|e: Refused| e.what == "the view is not aligned to its element"));
     let mut written = [0.0_f32; 4];

@@ -44,7 +44,7 @@ fn launch(kernel: &AnyKernel, stream: &Arc<CudaStream>, [m, n, k]: [i64; 3]) -> 
         let available = Elements(layout.span().unwrap_or(0));
         let dtype = crate::dtype::DType::F16;
         // The stand-in touches no memory.
-        AnyView::<Device>::alias(ViewRef { dtype, ptr, available, layout, access }, access)
+        AnyView::<DeviceMemory>::alias(ViewRef { dtype, ptr, available, layout, access }, access)
     };
     let mut views = [view(0x1000, k, Access::Read), view(0x2000, n, Access::Write)];
     kernel.launch(stream, &mut views)
