@@ -25,6 +25,7 @@ use crate::layout::{
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TiledMma {
     atom: MmaAtom,
+    atoms: Layout,
     vmnk: Layout,
     permutations: [Tiler; 3],
 }
@@ -74,14 +75,26 @@ impl TiledMma {
         let mut entries = entries.into_iter();
         let mut next = || entries.next().unwrap_or_else(|| Tiler::Shape(IntTuple::any()));
         let permutations = [next(), next(), next()];
-        let vmnk = tiled_product(atom.thr_id(), &Tiler::Layout(wide))?;
-        Ok(TiledMma { atom, vmnk, permutations })
+        let vmnk = tiled_product(atom.thr_id(), &Tiler::Layout(wide.clone()))?;
+        Ok(TiledMma { atom, atoms: wide, vmnk, permutations })
     }
 
     /// The atom.
     #[must_use]
     pub fn atom(&self) -> &MmaAtom {
         &self.atom
+    }
+
+    /// The atom layout, `(m,n,k)` to the number of the atom.
+    #[must_use]
+    pub fn atom_layout(&self) -> &Layout {
+        &self.atoms
+    }
+
+    /// The permutations of M, N and K.
+    #[must_use]
+    pub fn permutations(&self) -> &[Tiler; 3] {
+        &self.permutations
     }
 
     /// `(ThrV,ThrM,ThrN,ThrK)` to thread index (CuTe's `get_thr_layout_vmnk`).

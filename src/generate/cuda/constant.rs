@@ -1,5 +1,7 @@
 //! Values of Rust as constants of C++.
 
+#[cfg(feature = "emit")]
+use crate::atom::{TiledCopy, TiledMma};
 use crate::dtype::DType;
 #[cfg(feature = "emit")]
 use crate::emit;
@@ -24,13 +26,15 @@ macro_rules! numbers {
     ($($ty:ty => $cxx:literal),+) => {$(
         impl Constant for $ty {
             fn declaration(&self, name: &str) -> Result<String, String> {
-                Ok(format!("constexpr {} {name} = {self};", $cxx))
+                // `-9223372036854775808` is no literal of C++.
+                let next = self.checked_add(1).filter(|_| *self != 0 && self.checked_sub(1).is_none());
+                let value = next.map_or_else(|| self.to_string(), |next| format!("{next} - 1"));
+                Ok(format!("constexpr {} {name} = {value};", $cxx))
             }
         }
     )+};
 }
 
-// `INT_MIN` has no literal of its own in C++, so that of i32 and i64 are not offered below -(2^31 - 1): nvcc warns.
 numbers!(i32 => "int", u32 => "unsigned", i64 => "long long", u64 => "unsigned long long", usize => "unsigned long long");
 
 impl Constant for bool {
@@ -79,6 +83,34 @@ impl Constant for Swizzle {
     }
 }
 
+/// CuTe's `TiledCopy`. Its elements are bits of the atom's width: `Copy_Atom<.., uint_bit_t<16>>`.
+#[cfg(feature = "emit")]
+impl Constant for TiledCopy {
+    fn declaration(&self, name: &str) -> Result<String, String> {
+        let (atom, bits) = (self.atom().name(), self.atom().value_bits());
+        let (tv, tiler) = (emit::layout_type(self.layout_tv()), emit::tiler_type(self.tiler()));
+        Ok(format!("using {name} = TiledCopy<Copy_Atom<{atom},uint_bit_t<{bits}>>,{tv},{tiler}>;"))
+    }
+
+    fn is_of_cute(&self) -> bool {
+        true
+    }
+}
+
+/// CuTe's `TiledMMA`.
+#[cfg(feature = "emit")]
+impl Constant for TiledMma {
+    fn declaration(&self, name: &str) -> Result<String, String> {
+        let (atom, atoms) = (self.atom().name(), emit::layout_type(self.atom_layout()));
+        let permutations: Vec<String> = self.permutations().iter().map(emit::tiler_type).collect();
+        Ok(format!("using {name} = TiledMMA<MMA_Atom<{atom}>,{atoms},Tile<{}>>;", permutations.join(",")))
+    }
+
+    fn is_of_cute(&self) -> bool {
+        true
+    }
+}
+
 /// A layout behind a swizzle, as `composition` makes it.
 #[cfg(feature = "emit")]
 impl Constant for (Swizzle, &Layout) {
@@ -88,5 +120,35 @@ impl Constant for (Swizzle, &Layout) {
 
     fn is_of_cute(&self) -> bool {
         true
+    }
+}
+
+#[cfg(all(test, feature = "emit"))]
+mod tests {
+    use super::*;
+    use crate::atom::{CopyAtom, MmaAtom, make_tiled_copy};
+    use crate::layout::LayoutError;
+
+    #[test]
+    fn constants_are_what_cute_calls_them() -> Result<(), LayoutError> {
+        let layout: Layout = "(4,32):(32,1)".parse()?;
+        let mma = MmaAtom::named("SM80_16x8x16_F32F16F16F32_TN")?;
+        let mma = TiledMma::new(mma, &"(2,2,1):(1,2,4)".parse()?, &"[32,_,16]".parse()?)?;
+        let copy = CopyAtom::named("UniversalCopy<uint128_t>", 16)?;
+        let copy = make_tiled_copy(&copy, &"(16,8):(8,1)".parse()?, &"(1,8):(0,1)".parse()?)?;
+        let swizzle: Swizzle = "Sw<3,3,3>".parse()?;
+        let all: [&dyn Constant; 8] =
+            [&layout, &mma, &copy, &(swizzle, &layout), &DType::F16, &7_i64, &i64::MIN, &true];
+        let told: Vec<String> = all.iter().filter_map(|one| one.declaration("It").ok()).collect();
+        expect_test::expect![[r#"
+            using It = Layout<Shape<_4,_32>,Stride<_32,_1>>;
+            using It = TiledMMA<MMA_Atom<SM80_16x8x16_F32F16F16F32_TN>,Layout<Shape<_2,_2,_1>,Stride<_1,_2,_4>>,Tile<_32,Underscore,_16>>;
+            using It = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>,uint_bit_t<16>>,Layout<Shape<Shape<_8,_16>,_8>,Stride<Stride<_128,_1>,_16>>,Shape<_16,_64>>;
+            using It = decltype(composition(Swizzle<3,3,3>{}, Layout<Shape<_4,_32>,Stride<_32,_1>>{}));
+            using It = __half;
+            constexpr long long It = 7;
+            constexpr long long It = -9223372036854775807 - 1;
+            constexpr bool It = true;"#]].assert_eq(&told.join("\n"));
+        Ok(())
     }
 }

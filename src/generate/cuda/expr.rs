@@ -391,6 +391,9 @@ mod tests {
             `1 ? 2`: found the end at letter 6, required `:`
             `stride(x)`: found `)` at letter 9, required `,` and a mode
             `9999999999999999999`: found `9999999999999999999` at letter 1, required a decimal number below 2^63
-            (`: found `((((((((((((((((((((` at letter 33, required at most 64 expressions within each other"#]].assert_eq(&told.join("\n"));
+            (`: found `((((((((((((((((((((` at letter 33, required at most 64 expressions within each other
+            `1+1+1+1+1+1+1+1+1+1+1+1+1+1+1
+            `x.0+x.0+x.0+x.0+x.0+x.0+x.0+x
+            +x.0+1` has more than 200 operations within each other"#]].assert_eq(&told.join("\n"));
     }
 }

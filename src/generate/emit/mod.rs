@@ -9,6 +9,7 @@ use askama::Template;
 
 pub use cute::{layout_type, shape_type, swizzled_type};
 pub use tiling::element;
+pub(crate) use tiling::tiler_type;
 pub use tiling::{Alias, Assertion};
 
 use crate::cuda::Own;

@@ -144,7 +144,7 @@ impl TileCopy {
     }
 }
 
-fn tiler_type(tiler: &Tiler) -> String {
+pub(crate) fn tiler_type(tiler: &Tiler) -> String {
     match tiler {
         Tiler::Layout(layout) => layout_type(layout),
         Tiler::Shape(shape) => shape_text(shape),
