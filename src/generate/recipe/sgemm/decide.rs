@@ -9,7 +9,7 @@ use crate::plan::checks::{self, Checks};
 use crate::plan::{Draft, Entry, Operand, Plan, Product};
 use crate::recipe::product::{Extents, F32, Major, Parts, REDUCE_THREADS};
 use crate::recipe::{Recipe, product};
-use crate::tiling::Tiling;
+use crate::tiling::{TileCopy, Tiling};
 use crate::units::Bytes;
 
 /// The decisions.
@@ -48,9 +48,15 @@ impl Decision {
         if self.recipe.variant == Variant::Pipelined { i64::from(self.recipe.stages) } else { 1 }
     }
 
+    /// The copy of A (0), B (1) or D (2) from or to global memory. Without tiles in shared memory the products load A and B themselves.
+    pub(super) fn moved(&self, factor: usize) -> Option<&TileCopy> {
+        let names = [["CopyA", "LoadA"], ["CopyB", "LoadB"], ["StoreD"; 2]];
+        names.get(factor)?.iter().find_map(|name| self.tiling.copy(name))
+    }
+
     /// Elements that an aligned copy of A (0), B (1) or D (2) from or to global memory moves at once.
     pub(super) fn vector(&self, factor: usize) -> i64 {
-        let moves = self.tiling.of_global_memory().nth(factor).map(|copy| self.tiling.moves(copy));
+        let moves = self.moved(factor).map(|copy| self.tiling.moves(copy));
         if let Some(Ok(Some(moves))) = moves { moves.vector() } else { 1 }
     }
 

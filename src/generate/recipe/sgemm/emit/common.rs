@@ -8,7 +8,7 @@ use crate::emit::{self, Alias, Assertion};
 use crate::model::SharedAnalysis;
 use crate::plan::{Operand, Plan, WORKSPACE};
 use crate::recipe::product::{EpilogueText, F32, Parts, Tensor};
-use crate::tiling::{CopyOp, SmemTensor, TileMma};
+use crate::tiling::{CopyOp, SmemTensor, TileCopy, TileMma};
 use crate::view::Access;
 
 /// A factor's tile in shared memory, as the templates name it.
@@ -25,10 +25,9 @@ pub(super) struct Factor<'a> {
 }
 
 /// The tile of A (0) or B (1).
-fn factor(decision: &Decision, factor: usize) -> Factor<'_> {
-    let tile = &decision.tiling.smem[factor];
+fn factor<'a>(decision: &'a Decision, factor: usize, tile: &'a SmemTensor) -> Factor<'a> {
     // CuTe makes no vectors behind a swizzle; nvcc does.
-    let bits = |copy: usize| match decision.tiling.copies[2 * factor + copy].op() {
+    let bits = |copy: &str| match decision.tiling.copy(copy).and_then(TileCopy::op) {
         Some(CopyOp::Universal(bytes) | CopyOp::Through { store: bytes, .. }) if tile.swizzle.is_none() => 8 * bytes.0,
         _ => 8 * F32 as u64,
     };
@@ -37,8 +36,8 @@ fn factor(decision: &Decision, factor: usize) -> Factor<'_> {
         param: ["a", "b"][factor],
         banks: banks(&decision.shared[factor]),
         vec: decision.vector(factor),
-        load_bits: bits(1),
-        store_bits: bits(0),
+        load_bits: bits(["LoadA", "LoadB"][factor]),
+        store_bits: bits(["CopyA", "CopyB"][factor]),
     }
 }
 
@@ -231,7 +230,7 @@ pub(super) fn common<'a>(decision: &'a Decision, plan: &'a Plan, template: &str)
         op: EpilogueText::new(&decision.product, plan.operands()),
         operands: operands(decision).into_iter().map(tensor).collect(),
         sums: sums(decision).into_iter().collect(),
-        factors: (0..decision.tiling.smem.len()).map(|index| factor(decision, index)).collect(),
+        factors: (0..).zip(&decision.tiling.smem).map(|(index, tile)| factor(decision, index, tile)).collect(),
         aliases: aliases(decision),
         assertions: of_mma.into_iter().chain(decision.tiling.smem.iter().flat_map(assertions)).collect(),
         shapes: format!("A is (M,K{l}), B is (K,N{l}), here as (N,K{l}), D is (M,N{l})"),

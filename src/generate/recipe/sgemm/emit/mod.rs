@@ -58,7 +58,7 @@ struct PipelinedWave<'a> {
 
 impl Decision {
     fn block<'a>(&'a self, plan: &'a Plan) -> Block<'a> {
-        let thr = [0, 1].map(|factor| match self.tiling.of_global_memory().nth(factor).map(|copy| &copy.engine) {
+        let thr = [0, 1].map(|factor| match self.moved(factor).map(|copy| &copy.engine) {
             Some(Engine::Threads { threads, .. }) => emit::layout_type(threads),
             _ => String::new(),
         });
