@@ -267,7 +267,7 @@ fn driver_version() -> Result<(u32, u32), NoGpu> {
     let Some(driver) = library::find(library::DRIVER) else {
         return Err(NoGpu {
             reason: "the CUDA driver library (libcuda.so, nvcuda.dll) was not found".into(),
-            help: "install NVIDIA's driver; without a GPU, kernels run on the CPU executor",
+            help: "install NVIDIA's driver, and look at what nvidia-smi says",
         });
     };
     type Version = unsafe extern "C" fn(*mut core::ffi::c_int) -> sys::CUresult;
