@@ -1,12 +1,19 @@
-// The epilogue inputs of a tile are prefetched into registers during its mainloop.
-{% for t in c.reads() %}using Part[[ t.read_name() ]] = decltype(read_[[ t.is.param ]]<true, copies>(declval<[[ c.plan.name() ]]_params const&>(), make_coord(0, 0{% if c.batched() %}, 0{% endif %}), 0, 0));
-{% endfor %}
+// The epilogue inputs of a tile are prefetched into registers during its mainloop, as words, so that nvcc keeps them in registers.
+// A thread's elements of one slice of each:
+using TileCrd = decltype(declval<Scheduler>().crd());                                          // (m,n[[ c.modes_l() ]])
+{%- for (t, [first, count]) in self.ahead() %}
+using Part[[ t.read_name() ]] = decltype(read_[[ t.is.param ]]<true, copies>(declval<Params>(), declval<TileCrd>(), 0, 0, 0));
+constexpr int words_[[ t.is.param ]] = [[ first ]];  // where its [[ count ]] words begin
+{%- endfor %}
+
 // Words that a thread's elements of one slice fill.
 template <class Part>
-constexpr int words_of = ceil_div(int(sizeof(typename Part::value_type)) * cosize_v<typename Part::layout_type>, int(sizeof(uint32_t)));
-static_assert({% for t in c.reads() %}{% if !loop.first %} + {% endif %}words_of<Part[[ t.read_name() ]]>{% endfor %} == [[ ahead ]], "registers of a thread for a part");
+constexpr int words_of = ceil_div(sizeof_bits_v<typename Part::value_type> * cosize_v<typename Part::layout_type>, 32);
+{%- for (t, [first, count]) in self.ahead() %}
+static_assert(words_of<Part[[ t.read_name() ]]> == [[ count ]], "registers of a thread for a part");
+{%- endfor %}
 
-// Prefetched elements are held as words, so that nvcc keeps them in registers. The union converts between the two.
+// The union converts between words and elements.
 template <class Part>
 union Waiting {
   uint32_t words[words_of<Part>];
@@ -51,10 +58,12 @@ take_back(Words const& words, int first)
 template <class Crd, class Words>
 CUTE_DEVICE
 void
-read_ahead([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int part, Words&& words)
+read_ahead(Params const& params, Crd const& crd_D, int part, Words&& words)
 {
-{% for t in c.reads() %}  leave(read_[[ t.is.param ]]<true, copies>(params, crd_D, part, 0), words, 0{% for before in c.reads_before(t) %} + words_of<Part[[ before.read_name() ]]>{% endfor %});
-{% endfor %}}
+{%- for (t, [first, count]) in self.ahead() %}
+  leave(read_[[ t.is.param ]]<true, copies>(params, crd_D, 0, part, 0), words, words_[[ t.is.param ]]);
+{%- endfor %}
+}
 
 // AtOnce copies of a slice, starting at copy `from`.
 template <int AtOnce, class Part>

@@ -1,5 +1,5 @@
-// Copies vectors of 16 bytes to shared memory asynchronously. Vectors outside of the matrix become zeros. A vector never crosses the
-// end of a row: rows are multiples of a vector, or packed and padded with zeros.
+// Copies vectors of 16 bytes to shared memory asynchronously. Vectors outside of the matrix become zeros. A vector never crosses
+// the end of a row: rows are multiples of a vector, or packed and padded with zeros.
 template <class TiledCopy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void

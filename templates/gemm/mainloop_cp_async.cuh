@@ -1,13 +1,14 @@
-// Mainloop of a tile of D over the k-tiles [first, end). Every warp copies and multiplies. STAGES - 1 k-tiles are in flight while one is
-// multiplied. On return all warps have read all stages.
+// Mainloop of a tile of D over the k-tiles [first, end). Every warp copies and multiplies. STAGES - 1 k-tiles are in flight while
+// one is multiplied. On return all warps have read all stages.
 template <class Crd, class TCrC>
 CUTE_DEVICE
 void
-multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, int end, Stages& shared, TCrC& tCrC)
+multiply(Params const& params, Crd const& crd_D, int first, int end, Stages& shared, TCrC& tCrC)
 {
-{% if c.batched() %}  int const l = get<2>(crd_D);
-{% endif %}{% for t in c.factors() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
-{% endfor %}  Tensor gA = local_tile(mA, TileA{}, make_coord(get<0>(crd_D), _));                         // (BM,BK,k)
+{%- for t in c.factors() %}
+{% include "gemm/matrix.cuh" %}
+{%- endfor %}
+  Tensor gA = local_tile(mA, TileA{}, make_coord(get<0>(crd_D), _));                         // (BM,BK,k)
   Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
   Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
   Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
@@ -20,11 +21,11 @@ multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, 
 
   CopyA const copy_a;
   auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
-  Tensor tAgA = thr_copy_a.partition_S(gA(_,_,first));                                         // (CPY,CPY_M,CPY_K) of the next k-tile
+  Tensor tAgA = thr_copy_a.partition_S(gA(_,_,first));                                         // (CPY,CPY_M,CPY_K) of the next one
   Tensor tAsA = partition_D(copy_a, threadIdx.x, sA);                                          // (CPY,CPY_M,CPY_K,STAGES)
   CopyB const copy_b;
   auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
-  Tensor tBgB = thr_copy_b.partition_S(gB(_,_,first));                                         // (CPY,CPY_N,CPY_K) of the next k-tile
+  Tensor tBgB = thr_copy_b.partition_S(gB(_,_,first));                                         // (CPY,CPY_N,CPY_K) of the next one
   Tensor tBsB = partition_D(copy_b, threadIdx.x, sB);                                          // (CPY,CPY_N,CPY_K,STAGES)
 
   Mma const mma;
@@ -47,7 +48,8 @@ multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, 
   bool const copies_a = size(copy_a) == size(mma) || threadIdx.x < size(copy_a);
   bool const copies_b = size(copy_b) == size(mma) || threadIdx.x < size(copy_b);
   // K-tiles before end_inside lie inside of both matrices and need no predicates.
-  bool const is_inside = elem_less({% if c.batched() %}take<0,2>(crd_D){% else %}crd_D{% endif %}, make_coord(anew(params.m) / size<0>(TileA{}), anew(params.n) / size<0>(TileB{})));
+  auto const whole_tiles = make_coord(anew(params.m) / size<0>(TileA{}), anew(params.n) / size<0>(TileB{}));
+  bool const is_inside = elem_less(take<0,2>(crd_D), whole_tiles);
   int const end_inside = is_inside ? cute::min(end, anew(params.k) / size<1>(TileA{})) : 0;
   auto const load = [&](int k_tile, int stage) {
     if (k_tile < end_inside) {
@@ -87,12 +89,12 @@ multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, 
     copy_all(ldsm_b, tXsB(_,_,k,smem_pipe_read), tXrB(_,_,k));
   };
   auto const multiply = [&](int k) {
-{% if c.rounds() %}    round(tCrA(_,_,k));
+    round(tCrA(_,_,k));
     round(tCrB(_,_,k));
-{% endif %}    gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
+    gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
   };
   // With registers to spare, fragments are fetched one k-block ahead, also across the end of a k-tile.
-  constexpr bool ahead = [[ c.fetches_ahead() ]];
+  constexpr bool ahead = [[ r.fetches_ahead ]];
   if (first < end) {
     cp_async_wait<stages - 2>();
     __syncthreads();  // all threads' copies of the first k-tile have arrived

@@ -1,7 +1,9 @@
 // Rows of an operand's TMA box. Where the operand has fewer rows, its box is cut: TMA is slower for rows outside of the tensor.
-{% if c.part.cuts("A") %}using BoxA = Int<size<0>(TileA{}) / size<1>(Cluster{})>;
-{% endif %}{% if c.part.cuts("B") %}using BoxB = Int<size<0>(TileB{}) / size<0>(Cluster{})>;
-{% endif %}
+using BoxA = Int<size<0>(TileA{}) / size<1>(Cluster{})>;
+using BoxB = Int<size<0>(TileB{}) / size<0>(Cluster{})>;
+constexpr bool cuts_a = [[ c.part.cuts("A") ]];
+constexpr bool cuts_b = [[ c.part.cuts("B") ]];
+
 // Clears the rows of all stages that no box fills.
 template <class S, class Box>
 CUTE_DEVICE
@@ -24,12 +26,16 @@ clear_rows(S const& s, Box box, int rows)
 template <class SA, class SB>
 CUTE_DEVICE
 void
-clear_outside([[ c.plan.name() ]]_params const& params, SA const& sA, SB const& sB)
+clear_outside(Params const& params, SA const& sA, SB const& sB)
 {
-  if ({% if c.part.cuts("A") %}params.m < BoxA{}{% endif %}{% if c.part.cuts("A") && c.part.cuts("B") %} || {% endif %}{% if c.part.cuts("B") %}params.n < BoxB{}{% endif %}) {
-{% if c.part.cuts("A") %}    clear_rows(sA, BoxA{}, params.m);
-{% endif %}{% if c.part.cuts("B") %}    clear_rows(sB, BoxB{}, params.n);
-{% endif %}    cutlass::arch::fence_view_async_shared();  // WGMMA reads them
+  if ((cuts_a && params.m < BoxA{}) || (cuts_b && params.n < BoxB{})) {
+    if constexpr (cuts_a) {
+      clear_rows(sA, BoxA{}, params.m);
+    }
+    if constexpr (cuts_b) {
+      clear_rows(sB, BoxB{}, params.n);
+    }
+    cutlass::arch::fence_view_async_shared();  // WGMMA reads them
     if constexpr (ctas > 1) {
       __syncthreads();  // the relaxed arrival at the cluster's barrier does not order stores
     }

@@ -1,11 +1,19 @@
 // Barriers of the pipeline's stages. `full` completes when a k-tile has arrived, `empty` when every consumer has read it.
-struct Barriers {
+struct StageBarriers {
   cutlass::arch::ClusterTransactionBarrier full[size<2>(SmemA{})];
   cutlass::arch::ClusterBarrier empty[size<2>(SmemA{})];
-{% if teams > 1 %}  cutlass::arch::ClusterBarrier turn[teams];  // completes when a team may multiply
-{% endif %}{% if c.splits() > 1 %}  cutlass::arch::ClusterBarrier sent;      // the other CTAs of the tile have read this CTA's partial sums
-  cutlass::arch::ClusterBarrier received;  // their partial sums have arrived
-{% endif %}};
+
+  CUTE_DEVICE
+  void
+  init()
+  {
+    CUTE_UNROLL
+    for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
+      full[stage].init([[ arrivals.full ]]);
+      empty[stage].init([[ arrivals.empty ]]);  // warps that read it
+    }
+  }
+};
 
 // A warp's position in the ring of stages. A barrier's phase flips when all expected arrivals are in.
 struct PipeState {
@@ -21,21 +29,19 @@ struct PipeState {
       phase ^= 1;
     }
   }
-{% if teams > 1 %}
-  // Skips k-tiles that another team reads.
-  CUTE_DEVICE
-  void
-  advance(int k_tiles)
-  {
-    int const at = stage + k_tiles;
-    stage = at % size<2>(SmemA{});
-    phase ^= at / size<2>(SmemA{}) & 1;
-  }
-{% endif %}};
+};
 
 // CTAs that share a tile of A are neighbours along N in the cluster; CTAs that share a tile of B are neighbours along M. A stage is
 // empty when the warps of all sharers have read it.
 constexpr int sharers = size<0>(Cluster{}) + size<1>(Cluster{}) - 1;
+
+// Rank in the cluster of the CTA at (m,n) that has the k-tiles of this one.
+CUTE_DEVICE
+int
+rank_of(int m, int n, int rank_k)
+{
+  return m + size<0>(Cluster{}) * n + size(Cluster{}) * rank_k;
+}
 
 // Tells the producers that fill a stage that this warp has read it: one lane for each producer.
 struct Release {
@@ -49,7 +55,7 @@ struct Release {
     int const m = lane < size<0>(Cluster{}) ? lane : tiles.rank_m;
     int const other_n = lane - size<0>(Cluster{});
     int const n = lane < size<0>(Cluster{}) ? tiles.rank_n : other_n + (other_n >= tiles.rank_n ? 1 : 0);
-    cta = m + size<0>(Cluster{}) * n{% if c.splits() > 1 %} + size(Cluster{}) * tiles.rank_k{% endif %};
+    cta = rank_of(m, n, tiles.rank_k);
     is_for_one = lane < sharers;
   }
 
@@ -69,31 +75,4 @@ struct Release {
         "}" : : "r"(cast_smem_ptr_to_uint(&empty)), "r"(int(is_for_one)) : "memory");
     }
   }
-};{% if teams > 1 %}
-
-// Ping-pong: teams take turns to multiply, each on its own tile, in the order in which stages are filled. A team hands over when its
-// last k-tile has arrived. So no barrier runs more than a phase ahead of its waiters. A team stores its tile while others multiply.
-struct Order {
-  int team;
-  uint32_t phase;
-
-  CUTE_DEVICE explicit
-  Order(int team) : team(team), phase(team == 0 ? 1 : 0) {}  // the first turn does not wait: on a new barrier, a wait for the previous phase returns at once
-
-  CUTE_DEVICE
-  void
-  wait(Barriers const& barriers)
-  {
-    barriers.turn[team].wait(phase);
-    phase ^= 1;
-  }
-
-  CUTE_DEVICE
-  void
-  hand_over(Barriers const& barriers) const
-  {
-    if (threadIdx.x % 32 == 0) {
-      barriers.turn[team + 1 == teams ? 0 : team + 1].arrive();
-    }
-  }
-};{% endif %}
+};

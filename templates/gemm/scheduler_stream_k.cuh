@@ -1,14 +1,16 @@
-  int index;                   // tile that this cluster computes alone; from params.whole on, tiles are shared
+
+  int index;       // tile that this cluster computes alone; from params.whole on, tiles are shared
   int cluster;
-  int shared = 0;              // shared tile that this cluster works on
-  int k_tile = 0;              // its first k-tile there
-  int left = 0;                // k-tiles that it still has to compute, in this tile and the following ones
+  int shared = 0;  // shared tile that this cluster works on
+  int k_tile = 0;  // its first k-tile there
+  int left = 0;    // k-tiles that it still has to compute, in this tile and the following ones
 
   CUTE_DEVICE
-  Scheduler([[ c.plan.name() ]]_params const& params, int cta)
+  Scheduler(Params const& params, int cta)
     : params(params),
       rank_m(cta % size<0>(Cluster{})),
       rank_n(cta % size(Cluster{}) / size<0>(Cluster{})),
+      rank_k(0),
       index(cta / ctas),
       cluster(index)
   {
@@ -45,8 +47,9 @@
     return index >= params.whole;
   }
 
-{% if c.finds_anew() %}  CUTE_DEVICE
+  CUTE_DEVICE
   void
+{%- if c.finds_anew() %}
   advance(int turns)
   {
     int const whole = cute::min(turns, ceil_div(cute::max(params.whole - index, 0), int(gridDim.x)));
@@ -59,9 +62,8 @@
       k_tile = first_of_rest();
     }
   }
-{% else %}  CUTE_DEVICE
-  void
-  advance()
+{%- else %}
+  advance(int = 1)
   {
     if (is_shared()) {
       left -= k_tiles();
@@ -71,18 +73,20 @@
       index += gridDim.x / ctas;
     }
   }
-{% endif %}
-  // This cluster's first k-tile of the tile, and its number of k-tiles.
+{%- endif %}
+
+  // This cluster's first k-tile of the tile, and its number of k-tiles. Those of a whole tile are counted anew, not held in a
+  // register.
   CUTE_DEVICE
   int
-  first_k_tile() const
+  first_k_tile(int = 0) const
   {
     return is_shared() ? k_tile : 0;
   }
 
   CUTE_DEVICE
   int
-  k_tiles() const
+  k_tiles(int = 0) const
   {
     return is_shared() ? cute::min(left, k_tiles_of_one() - k_tile) : k_tiles_of_one();
   }
@@ -106,7 +110,7 @@
   int
   shared_tiles() const
   {
-    return clusters_m() * clusters_n(){% if c.batched() %} * params.l{% endif %} - params.whole;
+    return all_tiles() - params.whole;
   }
 
   // First k-tile of a shared tile's rest. Clusters take the rests of all shared tiles one after the other.
@@ -123,4 +127,11 @@
   takes_rests() const
   {
     return cluster >= params.k_parts * shared_tiles();
+  }
+
+  CUTE_DEVICE
+  auto
+  crd() const
+  {
+    return crd(is_shared() ? params.whole + shared : index);
   }

@@ -1,16 +1,20 @@
 [[ c.banner ]]
 //
-// D = epilogue(A @ B{% if c.reads().len() > 0 %}, ..{% endif %}) by TMA and WGMMA: [[ c.majors() ]].
-// Launch: [[ c.threads ]] threads, clusters of [[ cluster[0] ]] x [[ cluster[1] ]]{% if c.splits() > 1 %} x [[ c.splits() ]]{% endif %}, as many of them as are resident, [[ c.smem_bytes ]] bytes of dynamic shared memory.
+// D = epilogue(A @ B{% for t in c.reads() %}, [[ t.is.name ]]{% endfor %}) by TMA and WGMMA: [[ c.majors() ]].
+// Launch: [[ c.threads ]] threads, [[ c.smem_bytes ]] bytes of dynamic shared memory, as many clusters as are resident.
+// A cluster has [[ cluster[0] ]] x [[ cluster[1] ]] x [[ cluster[2] ]] CTAs along M, N and K.
 #pragma once
+{%- if let Some(name) = wants %}
 
-{% if let Some(name) = wants %}#ifndef [[ name ]]
+#ifndef [[ name ]]
 #ifdef CUTE_HOST_DEVICE
 #error "define [[ name ]] before CuTe's headers: without it they lack the WGMMA of this BN"
 #endif
 #define [[ name ]]
 #endif
-{% endif %}#include <cute/tensor.hpp>
+{%- endif %}
+
+#include <cute/tensor.hpp>
 #include <cutlass/arch/barrier.h>
 #include <cutlass/arch/reg_reconfig.h>
 
@@ -24,64 +28,84 @@ using namespace cute;
 {% include "gemm/tma.cuh" %}
 
 {% include "gemm/types.cuh" %}
+
 using Cluster = [[ c.cluster_type() ]];  // CTAs along (M,N)
-{% if c.splits() > 1 %}constexpr int splits = [[ c.splits() ]];  // split-K: CTAs of a cluster that share a tile, each with its k-tiles
-{% endif %}constexpr int ctas   = size(Cluster{}){% if c.splits() > 1 %} * splits{% endif %};  // per cluster
-constexpr int teams     = [[ teams ]];{% if teams > 1 %}  // ping-pong: each team of warpgroups computes its own tile{% else %}  // all warpgroups compute each tile together{% endif %}
+constexpr int splits    = [[ c.splits() ]];  // split-K: CTAs of a cluster that share a tile, each with its k-tiles
+constexpr int ctas      = size(Cluster{}) * splits;  // per cluster
+constexpr int teams     = [[ teams ]];  // ping-pong: teams of warpgroups, each with a tile of its own
 constexpr int consumers = teams * size(Mma{});  // threads
 
 {% include "gemm/scheduler.cuh" %}
 
-{% include "gemm/pipeline.cuh" %}
-
-struct SharedStorage {
-{% for t in c.tensors %}  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
-{% endfor %}  Barriers barriers;
-};
-static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "arrivals at an empty barrier");
-{% if c.splits() > 1 %}static_assert(size(Mma{}) / 32 * (splits - 1) == [[ arrivals.parts ]], "arrivals at a barrier of partial sums");
-{% endif %}static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == [[ arrivals.bytes.0 ]], "bytes of a stage");
-{% if keeps %}static_assert(offsetof(SharedStorage, a) == sizeof(ElementD) * cosize_v<SmemD> &&
-              sizeof(ElementD) * cosize_v<SmemDA> <= offsetof(SharedStorage, b), "D's last tile extends into A's stages");
-{% endif %}static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
-
-{% include "copy_all.cuh" %}
-
-{% if c.cuts() %}{% include "gemm/outside.cuh" %}
-
-{% endif %}{% include "gemm/producer.cuh" %}
-
-{% include "gemm/pack.cuh" %}
-
 {% include "gemm/parts.cuh" %}
 
-{% if !c.reads().is_empty() %}{% include "gemm/read.cuh" %}
-{% endif %}{% if ahead > 0 %}{% include "gemm/ahead.cuh" %}
+{% include "gemm/pipeline.cuh" %}
 
-{% endif %}{% include "gemm/round.cuh" %}
+{% match sharing %}
+{%- when Sharing::PingPong -%}
+{% include "gemm/pingpong.cuh" %}
+{%- when Sharing::SplitK -%}
+{% include "gemm/split_k.cuh" %}
+{%- when Sharing::Cooperative -%}
+{% include "gemm/cooperative.cuh" %}
+{%- endmatch %}
+
+struct SharedStorage {
+{%- for t in c.tensors %}
+  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- endfor %}
+  Barriers barriers;
+};
+static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "arrivals at an empty barrier");
+static_assert(size(Mma{}) / 32 * (splits - 1) == [[ arrivals.parts ]], "arrivals at a barrier of partial sums");
+static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == [[ arrivals.bytes.0 ]], "bytes of a stage");
+static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
+
+{% include "copy_all.cuh" %}
+{% if c.cuts() %}
+{% include "gemm/outside.cuh" %}
+{% endif %}
+{% include "gemm/producer.cuh" %}
+
+{% include "gemm/pack.cuh" %}
+{% if !c.reads().is_empty() %}
+{% include "gemm/read.cuh" %}
+{% endif %}
+{%- if !r.ahead.is_empty() %}
+{% include "gemm/ahead.cuh" %}
+{% endif %}
+{% include "gemm/round.cuh" %}
+
+{% include "gemm/tma_store.cuh" %}
 
 {% include "gemm/store.cuh" %}
+{% if c.streams_k() %}
+{% include "gemm/stream_k.cuh" %}
+{% endif %}
+{% include "gemm/mainloop_wgmma.cuh" %}
 
-{% if keeps %}{% include "gemm/keep.cuh" %}
+{% if r.keeps() -%}
+{% include "gemm/keep.cuh" %}
 
-{% endif %}{% if c.splits() > 1 %}{% include "gemm/add_up.cuh" %}
-
-{% endif %}{% if c.streams_k() %}{% include "gemm/stream_k.cuh" %}
-
-{% endif %}{% include "gemm/consumer.cuh" %}
+{% endif %}
+{%- if r.has_meanwhile() -%}
+{% include "gemm/consumer_overlapped.cuh" %}
+{%- else -%}
+{% include "gemm/consumer.cuh" %}
+{%- endif %}
 
 template <bool TmaStore>
 CUTE_DEVICE
 void
-product([[ c.plan.name() ]]_params const& params)
+product(Params const& params)
 {
   assert_ieee();
   extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
   Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});                                   // (BM,BK,STAGES)
   Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});                                   // (BN,BK,STAGES)
-  Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,{% if teams > 1 %}TEAMS*{% endif %}BUFFERS)
-  Scheduler const tiles(params{% if c.streams_k() %}, blockIdx.x{% endif %});
+  Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,TEAMS*BUFFERS)
+  Scheduler const tiles(params, blockIdx.x);
 
   cudaTriggerProgrammaticLaunchCompletion();  // PDL: the kernel after this one may begin where there is room
   if (threadIdx.x == 0) {
@@ -89,21 +113,13 @@ product([[ c.plan.name() ]]_params const& params)
       prefetch_tma_descriptor(&params.map_a);
       prefetch_tma_descriptor(&params.map_b);
     }
-    CUTE_UNROLL
-    for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init([[ arrivals.full ]]);
-      shared.barriers.empty[stage].init([[ arrivals.empty ]]);  // warps that read it
-    }
-{% if teams > 1 %}    CUTE_UNROLL
-    for (int team = 0; team < teams; ++team) {
-      shared.barriers.turn[team].init([[ arrivals.turn ]]);  // warps of a team
-    }
-{% endif %}{% if c.splits() > 1 %}    shared.barriers.sent.init([[ arrivals.parts ]]);  // warps of the tile's other CTAs
-    shared.barriers.received.init([[ arrivals.parts ]]);
-{% endif %}    cutlass::arch::fence_barrier_init();
+    shared.barriers.init();
+    cutlass::arch::fence_barrier_init();
   }
-{% if c.cuts() %}  clear_outside(params, sA, sB);
-{% endif %}  // All threads see the initialised barriers.
+{%- if c.cuts() %}
+  clear_outside(params, sA, sB);
+{%- endif %}
+  // All threads see the initialised barriers.
   if constexpr (ctas > 1) {
     cluster_arrive_relaxed();
     cluster_wait();
@@ -113,23 +129,25 @@ product([[ c.plan.name() ]]_params const& params)
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
-{% if let Some(registers) = produce_registers %}    cutlass::arch::warpgroup_reg_dealloc<[[ registers ]]>();
-{% endif %}    if (warp == consumers / 32 && elect_one_sync()) {
+{%- if let Some(registers) = r.producer %}
+    cutlass::arch::warpgroup_reg_dealloc<[[ registers ]]>();
+{%- endif %}
+    if (warp == consumers / 32 && elect_one_sync()) {
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {
-{% if let Some(registers) = consume_registers %}    cutlass::arch::warpgroup_reg_alloc<[[ registers ]]>();
-{% endif %}{% if teams > 1 %}    int const team = warp / (size(Mma{}) / 32);
-    Tensor own = local_tile(sD, append(PartD{}, Int<size<2>(SmemD{}) / teams>{}), make_coord(_0{}, _0{}, team));  // (PART_M,PART_N,BUFFERS)
-    consume<TmaStore>(params, tiles, sA, sB, own, shared.barriers, team);
-{% else %}    consume<TmaStore>(params, tiles, sA, sB, sD, shared.barriers{% if c.splits() > 1 %}, shared.parts{% endif %});
-{% endif %}  }
+{%- if let Some(registers) = r.consumer %}
+    cutlass::arch::warpgroup_reg_alloc<[[ registers ]]>();
+{%- endif %}
+    Team const team(tiles, shared, warp);
+    consume<TmaStore>(params, tiles, sA, sB, team.own(sD), shared.barriers, team);
+  }
 }
 
 // Stores D by TMA: its rows begin and end at multiples of 16 bytes, and K is not 0.
 CUTE_DEVICE
 void
-kernel([[ c.plan.name() ]]_params const& params)
+kernel(Params const& params)
 {
   product<true>(params);
 }
@@ -137,7 +155,7 @@ kernel([[ c.plan.name() ]]_params const& params)
 // Stores D element by element: any alignment, and K may be 0.
 CUTE_DEVICE
 void
-direct([[ c.plan.name() ]]_params const& params)
+direct(Params const& params)
 {
   product<false>(params);
 }

@@ -1,7 +1,7 @@
 // The partial sums of shared tiles, one tile for each share of K. They follow the packed operands in the workspace.
 CUTE_DEVICE
 auto
-all_sums([[ c.plan.name() ]]_params const& params)
+all_sums(Params const& params)
 {
   constexpr int of_one = size(TileD{});
   return make_tensor(make_gmem_ptr(static_cast<float*>(params.workspace) + params.sums),
@@ -13,7 +13,7 @@ all_sums([[ c.plan.name() ]]_params const& params)
 template <class TCrC>
 CUTE_DEVICE
 void
-give_sums([[ c.plan.name() ]]_params const& params, Scheduler const& tiles, TCrC const& tCrC)
+give_sums(Params const& params, Scheduler const& tiles, TCrC const& tCrC)
 {
   int const rank = tiles.rank_m + size<0>(Cluster{}) * tiles.rank_n;
   Tensor gW = all_sums(params)(_,_,rank,tiles.part());                                         // (BM,BN)
@@ -24,17 +24,18 @@ give_sums([[ c.plan.name() ]]_params const& params, Scheduler const& tiles, TCrC
 // Fixup of the shared tiles: D = op(all partial sums added in the order of K, C, ..). One CTA computes one piece of a tile.
 CUTE_DEVICE
 void
-reduce([[ c.plan.name() ]]_params const& params)
+reduce(Params const& params)
 {
-{% if c.overlaps() %}  cudaTriggerProgrammaticLaunchCompletion();
+{%- if c.overlaps() %}
+  cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();  // PDL: all partial sums are written
-{% endif %}  auto const pieces = shape_div(TileD{}, TilePiece{});                                         // (pieces along M, along N)
+{%- endif %}
+  auto const pieces = shape_div(TileD{}, TilePiece{});                                         // (pieces along M, along N)
   int const shared = blockIdx.y / ctas;                                                        // index among the shared tiles
   int const rank = blockIdx.y % ctas;
   Scheduler const tiles(params, rank);
   auto const crd_D = tiles.crd(params.whole + shared);                                         // (m,n[[ c.modes_l() ]])
-{% if c.batched() %}  int const l = get<2>(crd_D);
-{% endif %}  auto const crd = idx2crd(int(blockIdx.x), pieces);
+  auto const crd = idx2crd(int(blockIdx.x), pieces);
   auto const thr_copy = AddUp{}.get_slice(threadIdx.x);
   auto const piece = [&](auto const& matrix) {
     return thr_copy.partition_D(local_tile(local_tile(matrix, TileD{}, take<0,2>(crd_D)), TilePiece{}, crd));  // (CPY,CPY_M,CPY_N)
@@ -45,7 +46,8 @@ reduce([[ c.plan.name() ]]_params const& params)
   clear(tWrW);
   int const all = gridDim.y / ctas;                                                            // shared tiles
   int const rest = tiles.k_tiles_of_one() - tiles.first_of_rest();
-  int const first = rest > 0 ? int(int64_t(shared) * rest / params.k_share) : 0;               // clusters that take this tile's rest: [first, end)
+  // Clusters that take this tile's rest: [first, end).
+  int const first = rest > 0 ? int(int64_t(shared) * rest / params.k_share) : 0;
   int const end = rest > 0 ? int((int64_t(shared + 1) * rest - 1) / params.k_share) + 1 : 0;
   int const k_parts = params.k_parts + (end - first);
   constexpr int at_once = 8;  // partial sums in flight, to hide the latency of L2
@@ -69,14 +71,19 @@ reduce([[ c.plan.name() ]]_params const& params)
     }
   }
 
-{% for t in c.epilogue() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
-{% endfor %}  Tensor tWcD = piece(make_identity_tensor(make_shape(params.m, params.n)));                  // (CPY,CPY_M,CPY_N) -> (m,n)
-  Tensor tWgD = piece(mD);                                                                     // (CPY,CPY_M,CPY_N)
-{% if c.has_e() %}  Tensor tWgE = piece(mE);                                                                     // (CPY,CPY_M,CPY_N)
-{% endif %}{% for t in c.reads() %}  Tensor tWg[[ t.is.name ]] = piece(m[[ t.is.name ]]);  // (CPY,CPY_M,CPY_N)
-  Tensor tWr[[ t.read_name() ]] = make_tensor<Element[[ t.is.name ]]>(shape(tWcD));                               // (CPY,CPY_M,CPY_N)
+
+{%- for t in c.epilogue() %}
+{% include "gemm/matrix.cuh" %}
+{%- endfor %}
+  Tensor tWcD = piece(make_identity_tensor(make_shape(params.m, params.n)));                  // (CPY,CPY_M,CPY_N) -> (m,n)
+{%- for t in c.outputs() %}
+  Tensor tWg[[ t.is.name ]] = piece(m[[ t.is.name ]]);                                                     // (CPY,CPY_M,CPY_N)
+{%- endfor %}
+{%- for t in c.reads() %}
+  Tensor tWg[[ t.is.name ]] = piece(m[[ t.is.name ]]);                                                     // (CPY,CPY_M,CPY_N)
+  Tensor tWr[[ t.read_name() ]] = make_tensor<Element[[ t.is.name ]]>(shape(tWcD));                           // (CPY,CPY_M,CPY_N)
   clear(tWr[[ t.read_name() ]]);
-  {% if !t.guard.is_empty() %}if ([[ t.guard ]]) {% endif %}{
+  if ([[ t.is_read() ]]) {
     CUTE_UNROLL
     for (int i = 0; i < size(tWcD); ++i) {
       if ([[ t.inside("tWcD(i)") ]]) {
@@ -84,15 +91,16 @@ reduce([[ c.plan.name() ]]_params const& params)
       }
     }
   }
-{% endfor %}  Op const op{[[ c.op.scalars ]]};
+{%- endfor %}
+  Op const op{[[ c.op.scalars ]]};
   CUTE_UNROLL
   for (int i = 0; i < size(tWrW); ++i) {
     float const a = tWrW(i);
     if (elem_less(tWcD(i), make_shape(params.m, params.n))) {
-{% if c.has_e() %}      auto const y = [[ c.computed("tWr", "(i)") ]];
-      tWgE(i) = [[ c.rounded("get<1>(y)") ]];
-      tWgD(i) = [[ c.rounded("get<0>(y)") ]];
-{% else %}      tWgD(i) = [[ c.rounded(c.computed("tWr", "(i)").as_str()) ]];
-{% endif %}    }
+      auto const y = op(a[[ c.inputs("tWr", "(i)") ]]);
+{%- for t in c.written() %}
+      tWg[[ t.is.name ]](i) = output<[[ c.output_of(t) ]]>(y);
+{%- endfor %}
+    }
   }
 }

@@ -2,7 +2,7 @@
 // Gemm { dtype: bf16, out: f32, epilogue: relu(a), a, tile: 192x64x16, stages: 2, schedule: cooperative, cluster: 1x1, stream_k: 1, ctas: 132, sm80_tile: 128x64x16, sm80_stages: 2, sm80_stream_k: 1, sm80_ctas: 7 }
 //
 // D = epilogue(A @ B) by mma.sync: A is (M,K), K-major, B is (N,K), K-major, D is (M,N), N-major.
-// Launch: 128 threads, one CTA per tile or as many CTAs as are resident, 18432 bytes of dynamic shared memory.
+// Launch: 128 threads, one CTA per tile or as many as are resident, 18432 bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -14,9 +14,12 @@ namespace gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80 {
 
 using namespace cute;
 
+using Params   = gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params;
 using Element  = bfloat16_t;  // A and B
 using ElementE = float;
 using ElementD = float;
+constexpr int outputs  = 2;  // D, or D and E
+constexpr bool batched = false;  // whether all tensors have a last mode L
 
 // Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see
 // -ftz=true or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies
@@ -37,6 +40,21 @@ struct Op {
   CUTE_DEVICE cute::tuple<float, float> operator()(float a) const { return cute::make_tuple(relu(a), a); }
 };
 
+
+// Element of output I of the epilogue: 0 for D, 1 for E.
+template <int I, class Y>
+CUTE_DEVICE
+ElementD
+output(Y const& y)
+{
+  float value;
+  if constexpr (outputs > 1) {
+    value = get<I>(y);
+  } else {
+    value = y;
+  }
+  return value;
+}
 
 using TileA = Shape<_128,_16>;  // (BM,BK)
 using TileB = Shape<_64,_16>;  // (BN,BK)
@@ -100,8 +118,18 @@ partition_D(Copy const&, Thread const& thread, T const& tensor)
   return make_tensor(tensor.data(), Divided{})(thread, _, repeat<rank_v<T>>(_));
 }
 
-using Cluster = Shape<_1,_1>;  // CTAs along (M,N) that take neighbouring tiles
-constexpr int ctas = size(Cluster{});  // per cluster
+// The matrix of a tile's batch. Without batches a tensor is a single matrix.
+template <class T, class Crd>
+CUTE_DEVICE
+auto
+of_batch(T const& tensor, Crd const& crd)
+{
+  if constexpr (batched) {
+    return tensor(_,_,get<2>(crd));
+  } else {
+    return tensor;
+  }
+}
 
 // Hides a value from the optimiser, so that what depends on it is recomputed instead of held in registers.
 CUTE_DEVICE
@@ -112,23 +140,74 @@ anew(int number)
   return number;
 }
 
+using Cluster = Shape<_1,_1>;  // CTAs along (M,N) that take neighbouring tiles
+constexpr int splits = 1;
+constexpr int ctas   = size(Cluster{});  // per cluster
+
 // Persistent tile scheduler: a cluster computes every (gridDim / CTAs)-th tile of D.
-// Clusters are numbered along M within groups, then along N, then group by group.
+// Clusters are numbered along M within groups, then along N, group by group, batch by batch.
 // This rasterization keeps the operands in the L2 cache.
 struct Scheduler {
-  gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params;
-  int rank_m, rank_n;          // position of this CTA in its cluster
-  int index;                   // tile that this cluster computes alone; from params.whole on, tiles are shared
-  int cluster;
-  int shared = 0;              // shared tile that this cluster works on
-  int k_tile = 0;              // its first k-tile there
-  int left = 0;                // k-tiles that it still has to compute, in this tile and the following ones
+  Params const& params;
+  int rank_m, rank_n, rank_k;  // position of this CTA in its cluster
+
+  // What there is to compute, in tiles of a cluster: not held in registers between tiles.
+  CUTE_DEVICE
+  int
+  clusters_m() const
+  {
+    return ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
+  }
 
   CUTE_DEVICE
-  Scheduler(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params, int cta)
+  int
+  clusters_n() const
+  {
+    return ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
+  }
+
+  CUTE_DEVICE
+  int
+  all_tiles() const
+  {
+    int const of_batch = clusters_m() * clusters_n();
+    int const batches = 1;
+    return of_batch * batches;
+  }
+
+  // (m,n) of a tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and is not stored.
+  CUTE_DEVICE
+  auto
+  crd(int index) const
+  {
+    int const clusters_m = this->clusters_m();
+    int const clusters_n = this->clusters_n();
+    int const of_batch = batched ? index % (clusters_m * clusters_n) : index;
+    int const first_m = of_batch / (params.group * clusters_n) * params.group;
+    int const in_group = of_batch % (params.group * clusters_n);
+    int const group_m = cute::min(params.group, clusters_m - first_m);
+    int const cluster_m = first_m + in_group % group_m;
+    int const cluster_n = in_group / group_m;
+    auto const crd = make_coord(cluster_m * size<0>(Cluster{}) + rank_m, cluster_n * size<1>(Cluster{}) + rank_n);
+    if constexpr (batched) {
+      return append(crd, index / (clusters_m * clusters_n));
+    } else {
+      return crd;
+    }
+  }
+
+  int index;       // tile that this cluster computes alone; from params.whole on, tiles are shared
+  int cluster;
+  int shared = 0;  // shared tile that this cluster works on
+  int k_tile = 0;  // its first k-tile there
+  int left = 0;    // k-tiles that it still has to compute, in this tile and the following ones
+
+  CUTE_DEVICE
+  Scheduler(Params const& params, int cta)
     : params(params),
       rank_m(cta % size<0>(Cluster{})),
       rank_n(cta % size(Cluster{}) / size<0>(Cluster{})),
+      rank_k(0),
       index(cta / ctas),
       cluster(index)
   {
@@ -180,17 +259,18 @@ struct Scheduler {
     }
   }
 
-  // This cluster's first k-tile of the tile, and its number of k-tiles.
+  // This cluster's first k-tile of the tile, and its number of k-tiles. Those of a whole tile are counted anew, not held in a
+  // register.
   CUTE_DEVICE
   int
-  first_k_tile() const
+  first_k_tile(int = 0) const
   {
     return is_shared() ? k_tile : 0;
   }
 
   CUTE_DEVICE
   int
-  k_tiles() const
+  k_tiles(int = 0) const
   {
     return is_shared() ? cute::min(left, k_tiles_of_one() - k_tile) : k_tiles_of_one();
   }
@@ -214,7 +294,7 @@ struct Scheduler {
   int
   shared_tiles() const
   {
-    return clusters_m() * clusters_n() - params.whole;
+    return all_tiles() - params.whole;
   }
 
   // First k-tile of a shared tile's rest. Clusters take the rests of all shared tiles one after the other.
@@ -231,38 +311,6 @@ struct Scheduler {
   takes_rests() const
   {
     return cluster >= params.k_parts * shared_tiles();
-  }
-
-  // What there is to compute, in tiles of a cluster: not held in registers between tiles.
-  CUTE_DEVICE
-  int
-  clusters_m() const
-  {
-    return ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
-  }
-
-  CUTE_DEVICE
-  int
-  clusters_n() const
-  {
-    return ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
-  }
-
-  // (m,n) of the tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and nothing of it is stored.
-  CUTE_DEVICE
-  auto
-  crd(int index) const
-  {
-    int const clusters_m = this->clusters_m();
-    int const clusters_n = this->clusters_n();
-    int const of_batch = index;
-    int const first_m = of_batch / (params.group * clusters_n) * params.group;
-    int const in_group = of_batch % (params.group * clusters_n);
-    int const group_m = cute::min(params.group, clusters_m - first_m);
-    int const cluster_m = first_m + in_group % group_m;
-    int const cluster_n = in_group / group_m;
-    return make_coord(cluster_m * size<0>(Cluster{}) + rank_m,
-                      cluster_n * size<1>(Cluster{}) + rank_n);
   }
 
   CUTE_DEVICE
@@ -304,8 +352,8 @@ copy_all(Src const& src, Dst&& dst)
   copy(src, dst);
 }
 
-// Copies vectors of 16 bytes to shared memory asynchronously. Vectors outside of the matrix become zeros. A vector never crosses the
-// end of a row: rows are multiples of a vector, or packed and padded with zeros.
+// Copies vectors of 16 bytes to shared memory asynchronously. Vectors outside of the matrix become zeros. A vector never crosses
+// the end of a row: rows are multiples of a vector, or packed and padded with zeros.
 template <class TiledCopy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void
@@ -373,7 +421,7 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   auto const thr_pack = Pack{}.get_slice(threadIdx.x);
   Tensor tS = thr_pack.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
   Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tC = thr_pack.partition_S(make_identity_tensor(TilePack{}));                          // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column) of the tile
+  Tensor tC = thr_pack.partition_S(make_identity_tensor(TilePack{}));                          // (CPY,..) -> (row,column)
   Tensor tR = make_tensor<Element>(shape(tC));                                                 // (CPY,CPY_ROWS,CPY_COLUMNS)
   if (size<0>(TilePack{}) <= get<0>(residue) && size<1>(TilePack{}) <= get<1>(residue)) {
     CUTE_UNROLL
@@ -401,7 +449,7 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
 // Packs A, B or both for the entry that multiplies.
 CUTE_DEVICE
 void
-pack(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params)
+pack(Params const& params)
 {
   int const cta = blockIdx.x;
   auto const workspace = static_cast<Element*>(params.workspace);
@@ -414,10 +462,24 @@ pack(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& para
   }
 }
 
+// Rounds a fragment of f32 to tf32. Fragments of 16 bits are multiplied as they are.
+template <class Fragment>
+CUTE_DEVICE
+void
+round(Fragment&& fragment)
+{
+  if constexpr (false) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(fragment); ++i) {
+      fragment(i) = tfloat32_t(__uint_as_float(fragment(i).raw()));
+    }
+  }
+}
+
 // The parameters with each operand as the mainloop reads it: packed, or in place. Rows begin and end at multiples of 16 bytes.
 CUTE_DEVICE
-gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params
-copied(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params params)
+Params
+copied(Params params)
 {
   auto const workspace = static_cast<Element const*>(params.workspace);
   if (params.packs_a > 0) {
@@ -431,17 +493,19 @@ copied(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params params)
   return params;
 }
 
-// Mainloop of a tile of D over the k-tiles [first, end). Every warp copies and multiplies. STAGES - 1 k-tiles are in flight while one is
-// multiplied. On return all warps have read all stages.
+// Mainloop of a tile of D over the k-tiles [first, end). Every warp copies and multiplies. STAGES - 1 k-tiles are in flight while
+// one is multiplied. On return all warps have read all stages.
 template <class Crd, class TCrC>
 CUTE_DEVICE
 void
-multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params, Crd const& crd_D, int first, int end, Stages& shared, TCrC& tCrC)
+multiply(Params const& params, Crd const& crd_D, int first, int end, Stages& shared, TCrC& tCrC)
 {
-  Tensor mA = make_tensor(make_gmem_ptr(static_cast<cute::bfloat16_t const*>(params.a)), make_shape(params.m, params.k),
-                          make_stride(params.lda, _1{}));  // (M,K)
-  Tensor mB = make_tensor(make_gmem_ptr(static_cast<cute::bfloat16_t const*>(params.b)), make_shape(params.n, params.k),
-                          make_stride(params.ldb, _1{}));  // (N,K)
+  auto const a = static_cast<cute::bfloat16_t const*>(params.a);
+  Tensor mA = of_batch(make_tensor(make_gmem_ptr(a), make_shape(params.m, params.k),
+                                   make_stride(params.lda, _1{})), crd_D);  // (M,K)
+  auto const b = static_cast<cute::bfloat16_t const*>(params.b);
+  Tensor mB = of_batch(make_tensor(make_gmem_ptr(b), make_shape(params.n, params.k),
+                                   make_stride(params.ldb, _1{})), crd_D);  // (N,K)
   Tensor gA = local_tile(mA, TileA{}, make_coord(get<0>(crd_D), _));                         // (BM,BK,k)
   Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
   Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
@@ -455,11 +519,11 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
 
   CopyA const copy_a;
   auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
-  Tensor tAgA = thr_copy_a.partition_S(gA(_,_,first));                                         // (CPY,CPY_M,CPY_K) of the next k-tile
+  Tensor tAgA = thr_copy_a.partition_S(gA(_,_,first));                                         // (CPY,CPY_M,CPY_K) of the next one
   Tensor tAsA = partition_D(copy_a, threadIdx.x, sA);                                          // (CPY,CPY_M,CPY_K,STAGES)
   CopyB const copy_b;
   auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
-  Tensor tBgB = thr_copy_b.partition_S(gB(_,_,first));                                         // (CPY,CPY_N,CPY_K) of the next k-tile
+  Tensor tBgB = thr_copy_b.partition_S(gB(_,_,first));                                         // (CPY,CPY_N,CPY_K) of the next one
   Tensor tBsB = partition_D(copy_b, threadIdx.x, sB);                                          // (CPY,CPY_N,CPY_K,STAGES)
 
   Mma const mma;
@@ -482,7 +546,8 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
   bool const copies_a = size(copy_a) == size(mma) || threadIdx.x < size(copy_a);
   bool const copies_b = size(copy_b) == size(mma) || threadIdx.x < size(copy_b);
   // K-tiles before end_inside lie inside of both matrices and need no predicates.
-  bool const is_inside = elem_less(crd_D, make_coord(anew(params.m) / size<0>(TileA{}), anew(params.n) / size<0>(TileB{})));
+  auto const whole_tiles = make_coord(anew(params.m) / size<0>(TileA{}), anew(params.n) / size<0>(TileB{}));
+  bool const is_inside = elem_less(take<0,2>(crd_D), whole_tiles);
   int const end_inside = is_inside ? cute::min(end, anew(params.k) / size<1>(TileA{})) : 0;
   auto const load = [&](int k_tile, int stage) {
     if (k_tile < end_inside) {
@@ -522,6 +587,8 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
     copy_all(ldsm_b, tXsB(_,_,k,smem_pipe_read), tXrB(_,_,k));
   };
   auto const multiply = [&](int k) {
+    round(tCrA(_,_,k));
+    round(tCrB(_,_,k));
     gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
   };
   // With registers to spare, fragments are fetched one k-block ahead, also across the end of a k-tile.
@@ -555,37 +622,42 @@ multiply(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
   }
 }
 
-// Epilogue of a tile, slice by slice. The inputs of a slice are read before any thread writes that slice of D, because D may alias them.
-// Slices reuse the shared memory of the stages, which all warps have read.
+// Epilogue of a tile, slice by slice. The inputs of a slice are read before any thread writes that slice of D, because D may alias
+// them. Slices reuse the shared memory of the stages, which all warps have read.
 template <class Crd, class TCrC>
 CUTE_DEVICE
 void
-store_tile(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
+store_tile(Params const& params, Crd const& crd_D, TCrC const& tCrC, SharedStorage& shared)
 {
   int const thread = anew(threadIdx.x);  // recomputed here, so that the mainloop holds nothing derived from it in registers
-  auto const crd_D = take<0,2>(crd);                                                           // (m,n)
-  Tensor mE = make_tensor(make_gmem_ptr(static_cast<float*>(params.e)), make_shape(params.m, params.n),
-                          make_stride(params.lde, _1{}));  // (M,N)
-  Tensor mD = make_tensor(make_gmem_ptr(static_cast<float*>(params.d)), make_shape(params.m, params.n),
-                          make_stride(params.ldd, _1{}));  // (M,N)
+  auto const crd = take<0,2>(crd_D);                                                           // (m,n)
+  auto const e = static_cast<float*>(params.e);
+  Tensor mE = of_batch(make_tensor(make_gmem_ptr(e), make_shape(params.m, params.n),
+                                   make_stride(params.lde, _1{})), crd_D);  // (M,N)
+  auto const d = static_cast<float*>(params.d);
+  Tensor mD = of_batch(make_tensor(make_gmem_ptr(d), make_shape(params.m, params.n),
+                                   make_stride(params.ldd, _1{})), crd_D);  // (M,N)
+  auto const thr_mma = Mma{}.get_slice(thread);
+  Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
+  Tensor tCcD = thr_mma.partition_C(local_tile(cD, TileD{}, crd));                           // (MMA,MMA_M,MMA_N) -> (m,n)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,BN,OUTPUTS)
   Tensor tRsD = partition_D(StageD{}, thread, sD);                                             // (CPY,CPY_M,MMA_N,OUTPUTS)
   Op const op{};
   CUTE_UNROLL
   for (int part = 0; part < size<1>(tCrC); ++part) {
-    constexpr int at_once = size<2>(typename TCrC::layout_type{});  // atoms along N
+    constexpr int at_once = 64;  // atoms along N, as many as there are registers for what is read
     CUTE_UNROLL
     for (int first = 0; first < size<2>(tCrC); first += at_once) {
       CUTE_UNROLL
       for (int n = first; n < cute::min(first + at_once, int(size<2>(tCrC))); ++n) {
-        Tensor tCrD = make_tensor<ElementD>(shape<0>(tCrC));                                     // (MMA)
-        Tensor tCrE = make_tensor<ElementE>(shape<0>(tCrC));                                     // (MMA)
+        Tensor tCrD = make_tensor<ElementD>(shape<0>(tCrC));                            // (MMA)
+        Tensor tCrE = make_tensor<ElementE>(shape<0>(tCrC));                            // (MMA)
         CUTE_UNROLL
         for (int i = 0; i < size<0>(tCrC); ++i) {
           float const a = tCrC(i,part,n);
           auto const y = op(a);
-          tCrE(i) = get<1>(y);
-          tCrD(i) = get<0>(y);
+          tCrE(i) = output<1>(y);
+          tCrD(i) = output<0>(y);
         }
         CUTE_UNROLL
         for (int m = 0; m < size<1>(tRsD); ++m) {
@@ -595,8 +667,8 @@ store_tile(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const
       }
     }
     __syncthreads();  // the slice is complete
-    store_part(sD(_,_,1), mE, crd_D, part);
-    store_part(sD(_,_,0), mD, crd_D, part);
+    store_part(sD(_,_,1), mE, crd, part);
+    store_part(sD(_,_,0), mD, crd, part);
     __syncthreads();  // all threads have read the slice before the next one overwrites it
   }
 }
@@ -604,7 +676,7 @@ store_tile(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const
 // The partial sums of shared tiles, one tile for each share of K. They follow the packed operands in the workspace.
 CUTE_DEVICE
 auto
-all_sums(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params)
+all_sums(Params const& params)
 {
   constexpr int of_one = size(TileD{});
   return make_tensor(make_gmem_ptr(static_cast<float*>(params.workspace) + params.sums),
@@ -616,7 +688,7 @@ all_sums(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& 
 template <class TCrC>
 CUTE_DEVICE
 void
-give_sums(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params, Scheduler const& tiles, TCrC const& tCrC)
+give_sums(Params const& params, Scheduler const& tiles, TCrC const& tCrC)
 {
   int const rank = tiles.rank_m + size<0>(Cluster{}) * tiles.rank_n;
   Tensor gW = all_sums(params)(_,_,rank,tiles.part());                                         // (BM,BN)
@@ -627,7 +699,7 @@ give_sums(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const&
 // Fixup of the shared tiles: D = op(all partial sums added in the order of K, C, ..). One CTA computes one piece of a tile.
 CUTE_DEVICE
 void
-reduce(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params)
+reduce(Params const& params)
 {
   auto const pieces = shape_div(TileD{}, TilePiece{});                                         // (pieces along M, along N)
   int const shared = blockIdx.y / ctas;                                                        // index among the shared tiles
@@ -645,7 +717,8 @@ reduce(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& pa
   clear(tWrW);
   int const all = gridDim.y / ctas;                                                            // shared tiles
   int const rest = tiles.k_tiles_of_one() - tiles.first_of_rest();
-  int const first = rest > 0 ? int(int64_t(shared) * rest / params.k_share) : 0;               // clusters that take this tile's rest: [first, end)
+  // Clusters that take this tile's rest: [first, end).
+  int const first = rest > 0 ? int(int64_t(shared) * rest / params.k_share) : 0;
   int const end = rest > 0 ? int((int64_t(shared + 1) * rest - 1) / params.k_share) + 1 : 0;
   int const k_parts = params.k_parts + (end - first);
   constexpr int at_once = 8;  // partial sums in flight, to hide the latency of L2
@@ -668,22 +741,23 @@ reduce(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& pa
       }
     }
   }
-
-  Tensor mE = make_tensor(make_gmem_ptr(static_cast<float*>(params.e)), make_shape(params.m, params.n),
-                          make_stride(params.lde, _1{}));  // (M,N)
-  Tensor mD = make_tensor(make_gmem_ptr(static_cast<float*>(params.d)), make_shape(params.m, params.n),
-                          make_stride(params.ldd, _1{}));  // (M,N)
+  auto const e = static_cast<float*>(params.e);
+  Tensor mE = of_batch(make_tensor(make_gmem_ptr(e), make_shape(params.m, params.n),
+                                   make_stride(params.lde, _1{})), crd_D);  // (M,N)
+  auto const d = static_cast<float*>(params.d);
+  Tensor mD = of_batch(make_tensor(make_gmem_ptr(d), make_shape(params.m, params.n),
+                                   make_stride(params.ldd, _1{})), crd_D);  // (M,N)
   Tensor tWcD = piece(make_identity_tensor(make_shape(params.m, params.n)));                  // (CPY,CPY_M,CPY_N) -> (m,n)
-  Tensor tWgD = piece(mD);                                                                     // (CPY,CPY_M,CPY_N)
-  Tensor tWgE = piece(mE);                                                                     // (CPY,CPY_M,CPY_N)
+  Tensor tWgD = piece(mD);                                                     // (CPY,CPY_M,CPY_N)
+  Tensor tWgE = piece(mE);                                                     // (CPY,CPY_M,CPY_N)
   Op const op{};
   CUTE_UNROLL
   for (int i = 0; i < size(tWrW); ++i) {
     float const a = tWrW(i);
     if (elem_less(tWcD(i), make_shape(params.m, params.n))) {
       auto const y = op(a);
-      tWgE(i) = get<1>(y);
-      tWgD(i) = get<0>(y);
+      tWgE(i) = output<1>(y);
+      tWgD(i) = output<0>(y);
     }
   }
 }
@@ -691,16 +765,32 @@ reduce(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& pa
 // This CTA's tile number `turn`.
 CUTE_DEVICE
 Scheduler
-tile_of(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params, int turn)
+tile_of(Params const& params, int turn)
 {
   Scheduler tiles(params, anew(blockIdx.x));
   tiles.advance(anew(turn));
   return tiles;
 }
 
+// Computes a tile, or the partial sums of a shared one.
 CUTE_DEVICE
 void
-kernel(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& params)
+compute(Params const& params, Scheduler const& tiles, int turn, SharedStorage& shared)
+{
+  decltype(partition_fragment_C(Mma{}, TileD{})) tCrC;                                         // (MMA,MMA_M,MMA_N)
+  int const first = tiles.first_k_tile();
+  multiply(copied(params), tiles.crd(), first, first + tiles.k_tiles(), shared.stages, tCrC);
+  Scheduler const again = tile_of(params, turn);
+  if (again.is_shared()) {
+    give_sums(params, again, tCrC);
+  } else {
+    store_tile(params, again.crd(), tCrC, shared);
+  }
+}
+
+CUTE_DEVICE
+void
+kernel(Params const& params)
 {
   assert_ieee();
   extern __shared__ __align__(128) unsigned char smem[];
@@ -712,15 +802,7 @@ kernel(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& pa
     if (!tiles.has_tile()) {
       return;
     }
-    decltype(partition_fragment_C(Mma{}, TileD{})) tCrC;                                       // (MMA,MMA_M,MMA_N)
-    int const first = tiles.first_k_tile();
-    multiply(copied(params), tiles.crd(), first, first + tiles.k_tiles(), shared.stages, tCrC);
-    Scheduler const again = tile_of(params, turn);
-    if (again.is_shared()) {
-      give_sums(params, again, tCrC);
-    } else {
-      store_tile(params, again.crd(), tCrC, shared);
-    }
+    compute(params, tiles, turn, shared);
   }
 }
 

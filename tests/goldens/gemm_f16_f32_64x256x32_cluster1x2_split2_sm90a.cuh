@@ -2,7 +2,8 @@
 // Gemm { dtype: f16, out: f32, epilogue: |a; alpha| relu(alpha * a), -a, tile: 64x256x32, stages: 4, schedule: cooperative, cluster: 1x2, split_k: 2, ctas: 132, sm80_tile: 64x256x32, sm80_stages: 4 }
 //
 // D = epilogue(A @ B) by TMA and WGMMA: A is (M,K), K-major, B is (N,K), K-major, D is (M,N), N-major.
-// Launch: 256 threads, clusters of 1 x 2 x 2, as many of them as are resident, 181248 bytes of dynamic shared memory.
+// Launch: 256 threads, 181248 bytes of dynamic shared memory, as many clusters as are resident.
+// A cluster has 1 x 2 x 2 CTAs along M, N and K.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -16,9 +17,9 @@ namespace gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a {
 
 using namespace cute;
 
-// Type of a TMA copy. The launch provides the tensor map. CuTe derives the box and its coordinates from the tile, its shared-memory
-// layout, the mode of stride 1 and the number of sharers. One stage is sliced off before the swizzle is applied: CuTe cannot slice a
-// swizzled layout whose stage is not a multiple of the swizzle's period.
+// Type of a TMA copy. The launch provides the tensor map. CuTe derives the box and its coordinates from the tile, its
+// shared-memory layout, the mode of stride 1 and the number of sharers. One stage is sliced off before the swizzle is applied:
+// CuTe cannot slice a swizzled layout whose stage is not a multiple of the swizzle's period.
 template <class Op, class T, class Strides, class Smem, class Tile, class Sharers>
 using Tma = decltype(make_tma_copy(Op{},
                                    make_tensor(make_gmem_ptr(static_cast<T*>(nullptr)),
@@ -26,9 +27,12 @@ using Tma = decltype(make_tma_copy(Op{},
                                    composition(Smem{}.layout_a(), Smem{}.offset(), Smem{}.layout_b()(_,_,_0{})),
                                    Tile{}, Sharers{}));
 
+using Params   = gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params;
 using Element  = half_t;  // A and B
 using ElementE = float;
 using ElementD = float;
+constexpr int outputs  = 2;  // D, or D and E
+constexpr bool batched = false;  // whether all tensors have a last mode L
 
 // Requires IEEE arithmetic: denormals are kept, and functions such as expf are not approximated. The preprocessor cannot see
 // -ftz=true or -use_fast_math, but NVVM can: it then leaves a call that ptxas cannot resolve. -use_fast_math also implies
@@ -53,6 +57,21 @@ struct Op {
   }
 };
 
+
+// Element of output I of the epilogue: 0 for D, 1 for E.
+template <int I, class Y>
+CUTE_DEVICE
+ElementD
+output(Y const& y)
+{
+  float value;
+  if constexpr (outputs > 1) {
+    value = get<I>(y);
+  } else {
+    value = y;
+  }
+  return value;
+}
 
 using TileA = Shape<_64,_32>;  // (BM,BK)
 using TileB = Shape<_256,_32>;  // (BN,BK)
@@ -110,11 +129,18 @@ partition_D(Copy const&, Thread const& thread, T const& tensor)
   return make_tensor(tensor.data(), Divided{})(thread, _, repeat<rank_v<T>>(_));
 }
 
-using Cluster = Shape<_1,_2>;  // CTAs along (M,N)
-constexpr int splits = 2;  // split-K: CTAs of a cluster that share a tile, each with its k-tiles
-constexpr int ctas   = size(Cluster{}) * splits;  // per cluster
-constexpr int teams     = 1;  // all warpgroups compute each tile together
-constexpr int consumers = teams * size(Mma{});  // threads
+// The matrix of a tile's batch. Without batches a tensor is a single matrix.
+template <class T, class Crd>
+CUTE_DEVICE
+auto
+of_batch(T const& tensor, Crd const& crd)
+{
+  if constexpr (batched) {
+    return tensor(_,_,get<2>(crd));
+  } else {
+    return tensor;
+  }
+}
 
 // Hides a value from the optimiser, so that what depends on it is recomputed instead of held in registers.
 CUTE_DEVICE
@@ -125,22 +151,75 @@ anew(int number)
   return number;
 }
 
+using Cluster = Shape<_1,_2>;  // CTAs along (M,N)
+constexpr int splits    = 2;  // split-K: CTAs of a cluster that share a tile, each with its k-tiles
+constexpr int ctas      = size(Cluster{}) * splits;  // per cluster
+constexpr int teams     = 1;  // ping-pong: teams of warpgroups, each with a tile of its own
+constexpr int consumers = teams * size(Mma{});  // threads
+
 // Persistent tile scheduler: a cluster computes every (gridDim / CTAs)-th tile of D.
-// Clusters are numbered along N within groups, then along M, then group by group.
+// Clusters are numbered along N within groups, then along M, group by group, batch by batch.
 // This rasterization keeps the operands in the L2 cache.
 struct Scheduler {
-  gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params;
-  int rank_m, rank_n, rank_k;          // position of this CTA in its cluster
-  int tiles;                   // all of them
+  Params const& params;
+  int rank_m, rank_n, rank_k;  // position of this CTA in its cluster
+
+  // What there is to compute, in tiles of a cluster: not held in registers between tiles.
+  CUTE_DEVICE
+  int
+  clusters_m() const
+  {
+    return ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
+  }
+
+  CUTE_DEVICE
+  int
+  clusters_n() const
+  {
+    return ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
+  }
+
+  CUTE_DEVICE
+  int
+  all_tiles() const
+  {
+    int const of_batch = clusters_m() * clusters_n();
+    int const batches = 1;
+    return of_batch * batches;
+  }
+
+  // (m,n) of a tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and is not stored.
+  CUTE_DEVICE
+  auto
+  crd(int index) const
+  {
+    int const clusters_m = this->clusters_m();
+    int const clusters_n = this->clusters_n();
+    int const of_batch = batched ? index % (clusters_m * clusters_n) : index;
+    int const first_n = of_batch / (params.group * clusters_m) * params.group;
+    int const in_group = of_batch % (params.group * clusters_m);
+    int const group_n = cute::min(params.group, clusters_n - first_n);
+    int const cluster_n = first_n + in_group % group_n;
+    int const cluster_m = in_group / group_n;
+    auto const crd = make_coord(cluster_m * size<0>(Cluster{}) + rank_m, cluster_n * size<1>(Cluster{}) + rank_n);
+    if constexpr (batched) {
+      return append(crd, index / (clusters_m * clusters_n));
+    } else {
+      return crd;
+    }
+  }
+
+  int tiles;  // all of them
   int index;
 
-  CUTE_DEVICE explicit
-  Scheduler(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
+  // Of this CTA.
+  CUTE_DEVICE
+  Scheduler(Params const& params, int)
     : params(params),
       rank_m(blockIdx.x % size<0>(Cluster{})),
       rank_n(blockIdx.x % size(Cluster{}) / size<0>(Cluster{})),
       rank_k(blockIdx.x % ctas / size(Cluster{})),
-      tiles(clusters_m() * clusters_n()),
+      tiles(all_tiles()),
       index(blockIdx.x / ctas)
   {}
 
@@ -158,60 +237,64 @@ struct Scheduler {
     index += turns * (gridDim.x / ctas);
   }
 
-  // What there is to compute, in tiles of a cluster: not held in registers between tiles.
+  // This CTA's first k-tile of a tile, and its number of k-tiles. With split-K, the CTAs of a tile share its k-tiles.
   CUTE_DEVICE
   int
-  clusters_m() const
+  first_k_tile(int of_tile) const
   {
-    return ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
+    return of_tile / splits * rank_k + cute::min(rank_k, of_tile % splits);
   }
 
   CUTE_DEVICE
   int
-  clusters_n() const
+  k_tiles(int of_tile) const
   {
-    return ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
+    return of_tile / splits + (rank_k < of_tile % splits ? 1 : 0);
   }
 
-  // Split-K: this CTA's first k-tile, and its number of k-tiles.
-  CUTE_DEVICE
-  int
-  first_k_tile(int of_all) const
-  {
-    return of_all / splits * rank_k + cute::min(rank_k, of_all % splits);
-  }
-
-  CUTE_DEVICE
-  int
-  k_tiles(int of_all) const
-  {
-    return of_all / splits + (rank_k < of_all % splits ? 1 : 0);
-  }
-
-  // (m,n) of the tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and nothing of it is stored.
   CUTE_DEVICE
   auto
   crd() const
   {
-    int const clusters_m = this->clusters_m();
-    int const clusters_n = this->clusters_n();
-    int const of_batch = index;
-    int const first_n = of_batch / (params.group * clusters_m) * params.group;
-    int const in_group = of_batch % (params.group * clusters_m);
-    int const group_n = cute::min(params.group, clusters_n - first_n);
-    int const cluster_n = first_n + in_group % group_n;
-    int const cluster_m = in_group / group_n;
-    return make_coord(cluster_m * size<0>(Cluster{}) + rank_m,
-                      cluster_n * size<1>(Cluster{}) + rank_n);
+    return crd(index);
   }
 };
 
+// The slices of a tile of D along (M,N), and a thread's share of each.
+using PartD   = decltype(take<0,2>(shape(SmemD{})));  // one slice
+constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
+constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{}) / splits;  // of the columns that this CTA stores
+constexpr int parts   = parts_m * parts_n;
+using Retiled = decltype(shape(StageD{}.get_slice(0).retile_S(partition_fragment_C(Mma{}, TileD{}))));  // ((CPY,CPY_TILE),MMA_M,_1)
+static_assert(size<1>(Retiled{}) == parts_m && size<2>(Retiled{}) == 1 && size<0,1>(Retiled{}) % parts_n == 0, "whole slices");
+constexpr int copies = size<0,1>(Retiled{}) / parts_n / splits;  // per thread and slice
+
+// A slice's coordinate in D: (m,n) in slices. With split-K, each CTA of a tile stores its share of the columns.
+template <class Crd>
+CUTE_DEVICE
+auto
+crd_of_part(Crd const& crd_D, int rank_k, int part)
+{
+  int const m = get<0>(crd_D) * parts_m + part / parts_n;
+  int const n = (get<1>(crd_D) * splits + rank_k) * parts_n + part % parts_n;
+  return replace<0>(replace<1>(crd_D, n), m);
+}
+
 // Barriers of the pipeline's stages. `full` completes when a k-tile has arrived, `empty` when every consumer has read it.
-struct Barriers {
+struct StageBarriers {
   cutlass::arch::ClusterTransactionBarrier full[size<2>(SmemA{})];
   cutlass::arch::ClusterBarrier empty[size<2>(SmemA{})];
-  cutlass::arch::ClusterBarrier sent;      // the other CTAs of the tile have read this CTA's partial sums
-  cutlass::arch::ClusterBarrier received;  // their partial sums have arrived
+
+  CUTE_DEVICE
+  void
+  init()
+  {
+    CUTE_UNROLL
+    for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
+      full[stage].init(1);
+      empty[stage].init(8);  // warps that read it
+    }
+  }
 };
 
 // A warp's position in the ring of stages. A barrier's phase flips when all expected arrivals are in.
@@ -234,6 +317,14 @@ struct PipeState {
 // empty when the warps of all sharers have read it.
 constexpr int sharers = size<0>(Cluster{}) + size<1>(Cluster{}) - 1;
 
+// Rank in the cluster of the CTA at (m,n) that has the k-tiles of this one.
+CUTE_DEVICE
+int
+rank_of(int m, int n, int rank_k)
+{
+  return m + size<0>(Cluster{}) * n + size(Cluster{}) * rank_k;
+}
+
 // Tells the producers that fill a stage that this warp has read it: one lane for each producer.
 struct Release {
   uint32_t cta;
@@ -246,7 +337,7 @@ struct Release {
     int const m = lane < size<0>(Cluster{}) ? lane : tiles.rank_m;
     int const other_n = lane - size<0>(Cluster{});
     int const n = lane < size<0>(Cluster{}) ? tiles.rank_n : other_n + (other_n >= tiles.rank_n ? 1 : 0);
-    cta = m + size<0>(Cluster{}) * n + size(Cluster{}) * tiles.rank_k;
+    cta = rank_of(m, n, tiles.rank_k);
     is_for_one = lane < sharers;
   }
 
@@ -268,394 +359,23 @@ struct Release {
   }
 };
 
-struct SharedStorage {
-  alignas(1024) float d[cosize_v<SmemD>];
-  alignas(512) half_t a[cosize_v<SmemA>];
-  alignas(512) half_t b[cosize_v<SmemB>];
-  alignas(16) float parts[cosize_v<SmemParts>];
-  Barriers barriers;
-};
-static_assert(size(Mma{}) / 32 * sharers == 8, "arrivals at an empty barrier");
-static_assert(size(Mma{}) / 32 * (splits - 1) == 4, "arrivals at a barrier of partial sums");
-static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 20480, "bytes of a stage");
-static_assert(sizeof(SharedStorage) == 181248, "bytes of dynamic shared memory");
-
-// Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
-template <class CopyAtom, class Src, class Dst>
-CUTE_DEVICE
-void
-copy_all(CopyAtom const& atom, Src const& src, Dst&& dst)
-{
-  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
-  copy(atom, src, dst);
-}
-
-template <class Src, class Dst>
-CUTE_DEVICE
-void
-copy_all(Src const& src, Dst&& dst)
-{
-  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
-  copy(src, dst);
-}
-
-// Rows of an operand's TMA box. Where the operand has fewer rows, its box is cut: TMA is slower for rows outside of the tensor.
-using BoxA = Int<size<0>(TileA{}) / size<1>(Cluster{})>;
-using BoxB = Int<size<0>(TileB{}) / size<0>(Cluster{})>;
-
-// Clears the rows of all stages that no box fills.
-template <class S, class Box>
-CUTE_DEVICE
-void
-clear_rows(S const& s, Box box, int rows)
-{
-  Tensor sV = recast<uint128_t>(s);                                                            // (ROWS,VEC,STAGES)
-  int const vec = threadIdx.x % size<1>(sV);
-  for (int row = rows + threadIdx.x / size<1>(sV); row < box; row += blockDim.x / size<1>(sV)) {
-    CUTE_UNROLL
-    for (int i = 0; i < size<0>(sV) / box; ++i) {
-      CUTE_UNROLL
-      for (int stage = 0; stage < size<2>(sV); ++stage) {
-        sV(row + i * box,vec,stage) = uint128_t{};
-      }
-    }
-  }
-}
-
-template <class SA, class SB>
-CUTE_DEVICE
-void
-clear_outside(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, SA const& sA, SB const& sB)
-{
-  if (params.m < BoxA{} || params.n < BoxB{}) {
-    clear_rows(sA, BoxA{}, params.m);
-    clear_rows(sB, BoxB{}, params.n);
-    cutlass::arch::fence_view_async_shared();  // WGMMA reads them
-    if constexpr (ctas > 1) {
-      __syncthreads();  // the relaxed arrival at the cluster's barrier does not order stores
-    }
-  }
-}
-
-// One thread issues the TMA loads of this CTA's k-tiles as stages become empty.
-template <class SA, class SB>
-CUTE_DEVICE
-void
-produce(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Scheduler tiles, SA const& sA, SB const& sB, Barriers& barriers)
-{
-  Tensor mA = TmaA{}.get_tma_tensor(make_shape(params.m, params.k));                           // (M,K) -> TMA coordinate
-  Tensor mB = TmaB{}.get_tma_tensor(make_shape(params.n, params.k));                           // (N,K) -> TMA coordinate
-  Tensor gA = local_tile(mA, TileA{}, make_coord(_, _));                                       // (BM,BK,m,k)
-  Tensor gB = local_tile(mB, TileB{}, make_coord(_, _));                                       // (BN,BK,n,k)
-  auto const [tAgA, tAsA] = tma_partition(TmaA{}, tiles.rank_n, make_layout(size<1>(Cluster{})),
-                                          group_modes<0,2>(sA), group_modes<0,2>(gA));         // (TMA,m,k), (TMA,STAGES)
-  auto const [tBgB, tBsB] = tma_partition(TmaB{}, tiles.rank_m, make_layout(size<0>(Cluster{})),
-                                          group_modes<0,2>(sB), group_modes<0,2>(gB));         // (TMA,n,k), (TMA,STAGES)
-  auto const ranks = make_layout(Cluster{});                                                   // (m,n) -> CTA of the cluster
-  uint16_t mask_a = 0;  // multicast: the CTAs that receive this CTA's loads
-  uint16_t mask_b = 0;
-  for (int n = 0; n < size<1>(Cluster{}); ++n) {
-    mask_a |= 1 << (ranks(tiles.rank_m, n) + size(Cluster{}) * tiles.rank_k);
-  }
-  for (int m = 0; m < size<0>(Cluster{}); ++m) {
-    mask_b |= 1 << (ranks(m, tiles.rank_n) + size(Cluster{}) * tiles.rank_k);
-  }
-
-  PipeState pipe;
-  bool is_first = true;
-  for (; tiles.has_tile(); tiles.advance()) {
-    auto const [m, n] = tiles.crd();
-    int const first = tiles.first_k_tile(size<3>(gA));
-    int const end = first + tiles.k_tiles(size<3>(gA));
-    if (is_first) {
-      cudaGridDependencySynchronize();  // PDL: wait for the kernel before this one only now, after the first tile's coordinates are known
-      is_first = false;
-    }
-    CUTE_NO_UNROLL
-    for (int k_tile = first; k_tile < end; ++k_tile) {
-      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // on a new barrier, a wait for the previous phase returns at once
-      auto& full = barriers.full[pipe.stage];
-      full.arrive_and_expect_tx(params.bytes_a + params.bytes_b);
-      auto& mbarrier = reinterpret_cast<uint64_t&>(full);
-      copy_all(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile), tAsA(_,pipe.stage));
-      copy_all(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile), tBsB(_,pipe.stage));
-      pipe.advance();
-    }
-  }
-  if constexpr (size(Cluster{}) > 1) {
-    // This CTA must not exit before the cluster's other CTAs have arrived at its barriers.
-    for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);
-      pipe.advance();
-    }
-  }
-}
-
-// Packs a tile of an operand of any alignment into the workspace. Rows run along its contiguous mode and are padded with zeros to a
-// whole tile.
-template <class Extents, class Strides>
-CUTE_DEVICE
-void
-pack_tile(void const* from, Extents const& extents, Strides const& strides, Element* to, int64_t ld, int cta)
-{
-  auto const [rows, columns, matrices] = extents;
-  Tensor mS = make_tensor(make_gmem_ptr(static_cast<Element const*>(from)), extents, strides);  // (ROWS,COLUMNS,L)
-  Tensor mP = make_tensor(make_gmem_ptr(to), make_shape(rows, int(ld), matrices), make_stride(ld, _1{}, rows * ld));  // (ROWS,LD,L)
-  auto const tiles = make_shape(int(ld) / size<1>(TilePack{}), ceil_div(rows, size<0>(TilePack{})), matrices);
-  auto const [column, row, l] = idx2crd(cta, tiles);
-  auto const crd = make_coord(row, column);
-  auto const residue = make_coord(rows - row * size<0>(TilePack{}), columns - column * size<1>(TilePack{}));
-  auto const thr_pack = Pack{}.get_slice(threadIdx.x);
-  Tensor tS = thr_pack.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tC = thr_pack.partition_S(make_identity_tensor(TilePack{}));                          // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column) of the tile
-  Tensor tR = make_tensor<Element>(shape(tC));                                                 // (CPY,CPY_ROWS,CPY_COLUMNS)
-  if (size<0>(TilePack{}) <= get<0>(residue) && size<1>(TilePack{}) <= get<1>(residue)) {
-    CUTE_UNROLL
-    for (int i = 0; i < size(tR); ++i) {
-      tR(i) = tS(i);
-    }
-    CUTE_UNROLL
-    for (int i = 0; i < size(tR); ++i) {
-      tP(i) = tR(i);
-    }
-    return;
-  }
-  CUTE_UNROLL
-  for (int i = 0; i < size(tR); ++i) {
-    tR(i) = elem_less(tC(i), residue) ? tS(i) : Element(0);
-  }
-  CUTE_UNROLL
-  for (int i = 0; i < size(tR); ++i) {
-    if (get<0>(tC(i)) < get<0>(residue)) {
-      tP(i) = tR(i);
-    }
-  }
-}
-
-// Packs A, B or both for the entry that multiplies.
-CUTE_DEVICE
-void
-pack(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
-{
-  cudaTriggerProgrammaticLaunchCompletion();  // PDL: the entry that multiplies may begin, and waits for this one
-  cudaGridDependencySynchronize();            // PDL: the kernel before this one has written the operands, and no longer reads the workspace
-  int const cta = blockIdx.x;
-  auto const workspace = static_cast<Element*>(params.workspace);
-  if (cta < params.packs_a) {
-    pack_tile(params.a, make_shape(params.m, params.k, _1{}), make_stride(params.lda, _1{}, _0{}),
-              workspace + params.packed_a, params.from_lda, cta);
-  } else {
-    pack_tile(params.b, make_shape(params.n, params.k, _1{}), make_stride(params.ldb, _1{}, _0{}),
-              workspace + params.packed_b, params.from_ldb, cta - params.packs_a);
-  }
-}
-
-// The slices of a tile of D along (M,N), and a thread's share of each.
-using PartD   = decltype(take<0,2>(shape(SmemD{})));  // one slice
-constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
-constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{}) / splits;  // of the columns that this CTA stores
-constexpr int parts   = parts_m * parts_n;
-using Retiled = decltype(shape(StageD{}.get_slice(0).retile_S(partition_fragment_C(Mma{}, TileD{}))));  // ((CPY,CPY_TILE),MMA_M,_1)
-static_assert(size<1>(Retiled{}) == parts_m && size<2>(Retiled{}) == 1 && size<0,1>(Retiled{}) % parts_n == 0, "whole slices");
-constexpr int copies = size<0,1>(Retiled{}) / parts_n / splits;  // per thread and slice
-constexpr int outputs = 2;  // D and E: their slices lie side by side in shared memory
-
-// A slice's coordinate in D: (m,n) in slices.
-template <class Crd>
-CUTE_DEVICE
-auto
-crd_of_part(Crd const& crd_D, int part, int rank_k)
-{
-  int const n = (get<1>(crd_D) * splits + rank_k) * parts_n + part % parts_n;
-  return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n);
-}
-
-// Computes a tile of D from its accumulators, slice by slice. A CTA's share of the columns is in its first accumulators.
-// `begin` runs before a slice, `take` receives each copy's elements of D and E, `end` runs after the slice.
-template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
-CUTE_DEVICE
-void
-round_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Crd const& crd_D, int rank_k, TCrC const& tCrC, Begin const& begin, Take const& take, End const& end)
-{
-  Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
-  Op const op{params.alpha};
-  // Compute only as many elements at a time as fit into registers beside the accumulators.
-  constexpr int few = !TmaStore ? 2 : decltype(size(tCrC))::value > 191 ? 2 : 128;  // elements
-  constexpr int at_once = few > 8 ? copies : 1;
-  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 191;
-  CUTE_UNROLL
-  for (int part = 0; part < parts; ++part) {
-    int const m = part / parts_n;
-    int const first = part % parts_n * copies;
-    begin(part);  // else ptxas may read accumulators before WGMMA has ended, and then serializes it (C7514)
-    CUTE_UNROLL
-    for (int i = 0; i < copies; i += at_once) {
-      Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0,0>(tRrC), Int<at_once>{}));       // (CPY,AT_ONCE)
-      Tensor tRrE = make_tensor<ElementE>(shape(tRrD));                                        // (CPY,AT_ONCE)
-      CUTE_UNROLL
-      for (int j = 0; j < at_once; ++j) {
-        CUTE_UNROLL
-        for (int v = 0; v < size<0>(tRrD); ++v) {
-          // This branch is always taken. It keeps the compiler from computing more than a few elements at once, which saves registers.
-          // With `apart` not even ptxas can remove it.
-          int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
-          if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
-            float const a = tRrC(make_coord(v, first + i + j), m, _0{});
-            auto const y = op(a);
-            tRrE(v,j) = get<1>(y);
-            tRrD(v,j) = get<0>(y);
-          }
-        }
-      }
-      CUTE_UNROLL
-      for (int j = 0; j < at_once; ++j) {
-        take(part, i + j, tRrD(_,j), tRrE(_,j));
-      }
-    }
-    end(part);
-  }
-}
-
-// Stores slices of D and E through shared memory. One slice is written while another is stored.
-// With a buffer for each slice, all are stored together.
-template <bool TmaStore, class SD>
-struct Store {
-  gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params;
-  SD const& sD;                                                                                // (PART_M,PART_N,BUFFERS)
-  int rank_k;
-  int buffer = 0;
-
-  static constexpr int buffers = decltype(size<2>(SD{}))::value / outputs;
-  static constexpr bool whole  = parts <= buffers;
-
-  // Barrier of the threads that store a slice together: a warpgroup, or all threads of the tile.
-  CUTE_DEVICE
-  static void
-  sync()
-  {
-    constexpr int together = TmaStore ? 128 : size(Mma{});
-    cutlass::arch::NamedBarrier::sync(together, together == consumers ? 0 : threadIdx.x / together);
-  }
-
-  // Where a thread writes its elements of a slice.
-  CUTE_DEVICE
-  auto
-  staged(int thread) const
-  {
-    Tensor part = as_position_independent_swizzle_tensor(sD(_,_,_0{}));                        // (PART_M,PART_N)
-    Tensor tDsD = group_modes<1,3>(partition_D(StageD{}, thread, part));                       // (CPY,CPY_PART)
-    return make_tensor(tDsD.data(), append(tDsD.layout(), layout<2>(sD)));                    // (CPY,CPY_PART,BUFFERS)
-  }
-
-  // Waits until the slice's buffer has been read; with a buffer for each slice, waits for all of them before the first slice.
-  CUTE_DEVICE
-  void
-  acquire(int part)
-  {
-    if constexpr (whole || parts % buffers == 0) {
-      buffer = part % buffers;
-    }
-    if (!whole || part == 0) {
-      if (TmaStore && threadIdx.x % 128 == 0) {
-        tma_store_wait<whole ? 0 : buffers - 1>();
-      }
-      sync();
-    }
-  }
-
-  // Stores the slice that all threads have written; with a buffer for each slice, stores all of them after the last.
-  template <class Crd>
-  CUTE_DEVICE
-  void
-  commit(Crd const& crd_D, int part)
-  {
-    if (whole && part + 1 < parts) {
-      return;
-    }
-    if constexpr (TmaStore) {
-      tma_store_fence();
-    }
-    sync();
-    CUTE_UNROLL
-    for (int written = whole ? 0 : part; written <= part; ++written) {
-      auto const crd = crd_of_part(crd_D, written, rank_k);
-      if constexpr (whole) {
-        buffer = written;
-      }
-      if constexpr (TmaStore) {
-        store_by_tma(crd);
-      } else {
-        store_elements(crd);
-      }
-    }
-    buffer = buffer + 1 == buffers ? 0 : buffer + 1;
-  }
-
-  // Each warpgroup stores its own rows.
-  template <class Crd>
-  CUTE_DEVICE
-  void
-  store_by_tma(Crd const& crd) const
-  {
-    int const warpgroup = threadIdx.x % size(Mma{}) / 128;
-    Tensor mD = TmaD{}.get_tma_tensor(make_shape(params.m, params.n));  // (M,N) -> TMA coordinate
-    Tensor gD = local_tile(mD, PartD{}, make_coord(_, _));                                     // (PART_M,PART_N,m,n)
-    auto const parts = tma_partition(TmaD{}, warpgroup, Layout<Int<size(Mma{}) / 128>>{}, group_modes<0,2>(sD), group_modes<0,2>(gD));
-    Tensor tDgD = get<0>(parts);                                                               // (TMA,m,n)
-    Tensor tDsD = get<1>(parts);                                                               // (TMA,BUFFERS)
-    if (threadIdx.x % 128 == 0) {
-      auto const at = tDgD(_0{},get<0>(crd),get<1>(crd));
-      // PTX, because CuTe's TMA store has no L2 hint.
-      auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
-      auto const store = [&](CUtensorMap const& map, int from) {
-        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3}], [%1], %4;"
-                     :: "l"(&map), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,from).data()))),
-                        "r"(int32_t(get<0>(at))), "r"(int32_t(get<1>(at))), "l"(hint) : "memory");
-      };
-      store(params.map_e, outputs * buffer + 1);
-      store(params.map_d, outputs * buffer);
-      tma_store_arrive();
-    }
-  }
-
-  // Stores element by element, so D may have any alignment.
-  template <class Crd>
-  CUTE_DEVICE
-  void
-  store_elements(Crd const& crd_part) const
-  {
-  Tensor mE = make_tensor(make_gmem_ptr(static_cast<float*>(params.e)), make_shape(params.m, params.n),
-                          make_stride(params.lde, _1{}));  // (M,N)
-  Tensor mD = make_tensor(make_gmem_ptr(static_cast<float*>(params.d)), make_shape(params.m, params.n),
-                          make_stride(params.ldd, _1{}));  // (M,N)
-    int const thread = anew(threadIdx.x % size(Mma{}));
-    if (thread >= size(CopyD{})) {
-      return;
-    }
-    auto const crd = take<0,2>(crd_part);
-    auto const thr_copy = CopyD{}.get_slice(thread);
-    Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) in the slice
-    auto const residue = make_coord(params.m - get<0>(crd) * size<0>(PartD{}), params.n - get<1>(crd) * size<1>(PartD{}));
-    auto const store = [&](auto const& matrix, int from) {
-      Tensor sP = as_position_independent_swizzle_tensor(sD(_,_,from));                        // (PART_M,PART_N)
-      Tensor tDsD = partition_S(CopyD{}, thread, sP);                                          // (CPY,CPY_M,CPY_N)
-      Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
-      #pragma unroll 4  // bounds registers: accumulators of later slices are live
-      for (int i = 0; i < size(tDsD); ++i) {
-        if (elem_less(tDcD(i), residue)) {
-          tDgD(i) = tDsD(i);
-        }
-      }
-    };
-    store(mE, outputs * buffer + 1);
-    store(mD, outputs * buffer);
-  }
-};
-
 // Split-K within the cluster: adds the partial sums of a tile's CTAs. Each CTA sends every other CTA the columns that the other one
 // stores, and adds the columns that it receives to its own, in rank order.
-struct Sums {
+struct Barriers : StageBarriers {
+  cutlass::arch::ClusterBarrier sent;      // the other CTAs of the tile have read this CTA's partial sums
+  cutlass::arch::ClusterBarrier received;  // their partial sums have arrived
+
+  CUTE_DEVICE
+  void
+  init()
+  {
+    StageBarriers::init();
+    sent.init(4);  // warps of the tile's other CTAs
+    received.init(4);
+  }
+};
+
+struct Team {
   Barriers& barriers;
   float* parts;
   int thread;
@@ -663,11 +383,20 @@ struct Sums {
   uint32_t first;      // rank in the cluster of the tile's first CTA
   uint32_t phase = 0;
 
+  template <class Shared>
   CUTE_DEVICE
-  Sums(Scheduler const& tiles, Barriers& barriers, float* parts)
-    : barriers(barriers), parts(parts), thread(threadIdx.x % size(Mma{})), rank_k(tiles.rank_k),
-      first(tiles.rank_m + size<0>(Cluster{}) * tiles.rank_n)
+  Team(Scheduler const& tiles, Shared& shared, int)
+    : barriers(shared.barriers), parts(shared.parts), thread(threadIdx.x % size(Mma{})), rank_k(tiles.rank_k),
+      first(rank_of(tiles.rank_m, tiles.rank_n, 0))
   {}
+
+  template <class SD>
+  CUTE_DEVICE
+  SD const&
+  own(SD const& sD) const
+  {
+    return sD;
+  }
 
   CUTE_DEVICE
   uint32_t
@@ -676,7 +405,8 @@ struct Sums {
     return first + size(Cluster{}) * rank;
   }
 
-  // Each warp arrives at the barrier of every other CTA of the tile once all of its lanes have written or read: one lane for each CTA.
+  // Each warp arrives at the barrier of every other CTA of the tile once all of its lanes have written or read: one lane for each
+  // CTA.
   CUTE_DEVICE
   void
   tell(cutlass::arch::ClusterBarrier const& barrier) const
@@ -716,9 +446,9 @@ struct Sums {
   template <class TCrC>
   CUTE_DEVICE
   void
-  operator()(TCrC& tCrC)
+  add_up(TCrC& tCrC)
   {
-    constexpr int of_row = decltype(size<0>(tCrC))::value / splits;                            // accumulators of one share in one MMA_M
+    constexpr int of_row = decltype(size<0>(tCrC))::value / splits;                            // of a share, in an MMA_M
     constexpr int share = of_row * decltype(size<1>(tCrC))::value;
     static_assert(decltype(size<2>(tCrC))::value == 1 && share == size<0>(SmemParts{}), "a share for each CTA");
     auto const of = [&](int rank, int i) -> float& { return tCrC(rank * of_row + i % of_row, i / of_row, _0{}); };
@@ -763,14 +493,485 @@ struct Sums {
   }
 };
 
-// Warpgroups multiply k-tiles as they arrive. While one k-tile is in flight in WGMMA, the stage of the one before is released.
-template <bool TmaStore, class TCrA, class TCrB, class TCrC>
+struct SharedStorage {
+  alignas(1024) float d[cosize_v<SmemD>];
+  alignas(512) half_t a[cosize_v<SmemA>];
+  alignas(512) half_t b[cosize_v<SmemB>];
+  alignas(16) float parts[cosize_v<SmemParts>];
+  Barriers barriers;
+};
+static_assert(size(Mma{}) / 32 * sharers == 8, "arrivals at an empty barrier");
+static_assert(size(Mma{}) / 32 * (splits - 1) == 4, "arrivals at a barrier of partial sums");
+static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 20480, "bytes of a stage");
+static_assert(sizeof(SharedStorage) == 181248, "bytes of dynamic shared memory");
+
+// Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
+template <class CopyAtom, class Src, class Dst>
 CUTE_DEVICE
 void
-multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release)
+copy_all(CopyAtom const& atom, Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(atom, src, dst);
+}
+
+template <class Src, class Dst>
+CUTE_DEVICE
+void
+copy_all(Src const& src, Dst&& dst)
+{
+  CUTE_STATIC_ASSERT_V(size(src) == size(dst), "a copy has as many elements on both sides");
+  copy(src, dst);
+}
+
+// Rows of an operand's TMA box. Where the operand has fewer rows, its box is cut: TMA is slower for rows outside of the tensor.
+using BoxA = Int<size<0>(TileA{}) / size<1>(Cluster{})>;
+using BoxB = Int<size<0>(TileB{}) / size<0>(Cluster{})>;
+constexpr bool cuts_a = true;
+constexpr bool cuts_b = true;
+
+// Clears the rows of all stages that no box fills.
+template <class S, class Box>
+CUTE_DEVICE
+void
+clear_rows(S const& s, Box box, int rows)
+{
+  Tensor sV = recast<uint128_t>(s);                                                            // (ROWS,VEC,STAGES)
+  int const vec = threadIdx.x % size<1>(sV);
+  for (int row = rows + threadIdx.x / size<1>(sV); row < box; row += blockDim.x / size<1>(sV)) {
+    CUTE_UNROLL
+    for (int i = 0; i < size<0>(sV) / box; ++i) {
+      CUTE_UNROLL
+      for (int stage = 0; stage < size<2>(sV); ++stage) {
+        sV(row + i * box,vec,stage) = uint128_t{};
+      }
+    }
+  }
+}
+
+template <class SA, class SB>
+CUTE_DEVICE
+void
+clear_outside(Params const& params, SA const& sA, SB const& sB)
+{
+  if ((cuts_a && params.m < BoxA{}) || (cuts_b && params.n < BoxB{})) {
+    if constexpr (cuts_a) {
+      clear_rows(sA, BoxA{}, params.m);
+    }
+    if constexpr (cuts_b) {
+      clear_rows(sB, BoxB{}, params.n);
+    }
+    cutlass::arch::fence_view_async_shared();  // WGMMA reads them
+    if constexpr (ctas > 1) {
+      __syncthreads();  // the relaxed arrival at the cluster's barrier does not order stores
+    }
+  }
+}
+
+// Every k-tile is loaded: no stage holds the right one already.
+struct Residency {
+  static constexpr int lacks = 1;
+
+  CUTE_DEVICE void want(int, int) const {}
+  CUTE_DEVICE void loaded(Params const&) const {}
+};
+
+// The matrix of A that a tile multiplies. An operand may have one for all batches.
+template <class Crd>
+CUTE_DEVICE
+int
+matrix_a(Params const& params, Crd const& crd)
+{
+  return 0;
+}
+
+// The matrix of B that a tile multiplies. An operand may have one for all batches.
+template <class Crd>
+CUTE_DEVICE
+int
+matrix_b(Params const& params, Crd const& crd)
+{
+  return 0;
+}
+
+// The k-tile at (x,k_tile), of matrix l where there are batches.
+template <class T>
+CUTE_DEVICE
+auto
+k_tile_at(T const& tensor, int x, int k_tile, int l)
+{
+  if constexpr (batched) {
+    return tensor(_,x,k_tile,l);
+  } else {
+    return tensor(_,x,k_tile);
+  }
+}
+
+// One thread issues the TMA loads of this CTA's k-tiles as stages become empty.
+template <class SA, class SB>
+CUTE_DEVICE
+void
+produce(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, Barriers& barriers)
+{
+  Tensor mA = TmaA{}.get_tma_tensor(make_shape(params.m, params.k));                   // (M,K) -> TMA coordinate
+  Tensor mB = TmaB{}.get_tma_tensor(make_shape(params.n, params.k));                   // (N,K) -> TMA coordinate
+  Tensor gA = local_tile(mA, TileA{}, make_coord(_, _));                                       // (BM,BK,m,k)
+  Tensor gB = local_tile(mB, TileB{}, make_coord(_, _));                                       // (BN,BK,n,k)
+  auto const [tAgA, tAsA] = tma_partition(TmaA{}, tiles.rank_n, make_layout(size<1>(Cluster{})),
+                                          group_modes<0,2>(sA), group_modes<0,2>(gA));  // (TMA,m,k), (TMA,STAGES)
+  auto const [tBgB, tBsB] = tma_partition(TmaB{}, tiles.rank_m, make_layout(size<0>(Cluster{})),
+                                          group_modes<0,2>(sB), group_modes<0,2>(gB));  // (TMA,n,k), (TMA,STAGES)
+  uint16_t mask_a = 0;  // multicast: the CTAs that receive this CTA's loads
+  uint16_t mask_b = 0;
+  for (int n = 0; n < size<1>(Cluster{}); ++n) {
+    mask_a |= 1 << rank_of(tiles.rank_m, n, tiles.rank_k);
+  }
+  for (int m = 0; m < size<0>(Cluster{}); ++m) {
+    mask_b |= 1 << rank_of(m, tiles.rank_n, tiles.rank_k);
+  }
+
+  Residency of_a, of_b;
+  PipeState pipe;
+  bool is_first = true;
+  for (; tiles.has_tile(); tiles.advance()) {
+    auto const crd = tiles.crd();                                                              // (m,n)
+    int const first = tiles.first_k_tile(size<3>(gA));
+    int const end = first + tiles.k_tiles(size<3>(gA));
+    of_a.want(get<0>(crd), matrix_a(params, crd));
+    of_b.want(get<1>(crd), matrix_b(params, crd));
+    if (is_first) {
+      cudaGridDependencySynchronize();  // PDL: wait for the kernel before this one only now: the first tile's coordinates are known
+      is_first = false;
+    }
+    CUTE_NO_UNROLL
+    for (int k_tile = first; k_tile < end; ++k_tile) {
+      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // on a new barrier, a wait for the previous phase returns at once
+      auto& full = barriers.full[pipe.stage];
+      uint32_t const bytes_a = of_a.lacks > 0 ? params.bytes_a : 0;  // TMA's zeros outside of the matrix count
+      uint32_t const bytes_b = of_b.lacks > 0 ? params.bytes_b : 0;
+      full.arrive_and_expect_tx(bytes_a + bytes_b);
+      auto& mbarrier = reinterpret_cast<uint64_t&>(full);
+      if (of_a.lacks > 0) {
+        Tensor tAgA_k = k_tile_at(tAgA, get<0>(crd), k_tile, matrix_a(params, crd));           // (TMA)
+        copy_all(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA_k, tAsA(_,pipe.stage));
+        of_a.loaded(params);
+      }
+      if (of_b.lacks > 0) {
+        Tensor tBgB_k = k_tile_at(tBgB, get<1>(crd), k_tile, matrix_b(params, crd));           // (TMA)
+        copy_all(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB_k, tBsB(_,pipe.stage));
+        of_b.loaded(params);
+      }
+      pipe.advance();
+    }
+  }
+  if constexpr (size(Cluster{}) > 1) {
+    // This CTA must not exit before the cluster's other CTAs have arrived at its barriers.
+    for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
+      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);
+      pipe.advance();
+    }
+  }
+}
+
+// Packs a tile of an operand of any alignment into the workspace. Rows run along its contiguous mode and are padded with zeros to a
+// whole tile.
+template <class Extents, class Strides>
+CUTE_DEVICE
+void
+pack_tile(void const* from, Extents const& extents, Strides const& strides, Element* to, int64_t ld, int cta)
+{
+  auto const [rows, columns, matrices] = extents;
+  Tensor mS = make_tensor(make_gmem_ptr(static_cast<Element const*>(from)), extents, strides);  // (ROWS,COLUMNS,L)
+  Tensor mP = make_tensor(make_gmem_ptr(to), make_shape(rows, int(ld), matrices), make_stride(ld, _1{}, rows * ld));  // (ROWS,LD,L)
+  auto const tiles = make_shape(int(ld) / size<1>(TilePack{}), ceil_div(rows, size<0>(TilePack{})), matrices);
+  auto const [column, row, l] = idx2crd(cta, tiles);
+  auto const crd = make_coord(row, column);
+  auto const residue = make_coord(rows - row * size<0>(TilePack{}), columns - column * size<1>(TilePack{}));
+  auto const thr_pack = Pack{}.get_slice(threadIdx.x);
+  Tensor tS = thr_pack.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tC = thr_pack.partition_S(make_identity_tensor(TilePack{}));                          // (CPY,..) -> (row,column)
+  Tensor tR = make_tensor<Element>(shape(tC));                                                 // (CPY,CPY_ROWS,CPY_COLUMNS)
+  if (size<0>(TilePack{}) <= get<0>(residue) && size<1>(TilePack{}) <= get<1>(residue)) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(tR); ++i) {
+      tR(i) = tS(i);
+    }
+    CUTE_UNROLL
+    for (int i = 0; i < size(tR); ++i) {
+      tP(i) = tR(i);
+    }
+    return;
+  }
+  CUTE_UNROLL
+  for (int i = 0; i < size(tR); ++i) {
+    tR(i) = elem_less(tC(i), residue) ? tS(i) : Element(0);
+  }
+  CUTE_UNROLL
+  for (int i = 0; i < size(tR); ++i) {
+    if (get<0>(tC(i)) < get<0>(residue)) {
+      tP(i) = tR(i);
+    }
+  }
+}
+
+// Packs A, B or both for the entry that multiplies.
+CUTE_DEVICE
+void
+pack(Params const& params)
+{
+  cudaTriggerProgrammaticLaunchCompletion();  // PDL: the entry that multiplies may begin, and waits for this one
+  cudaGridDependencySynchronize();  // PDL: the kernel before this one has written the operands, and no longer reads the workspace
+  int const cta = blockIdx.x;
+  auto const workspace = static_cast<Element*>(params.workspace);
+  if (cta < params.packs_a) {
+    pack_tile(params.a, make_shape(params.m, params.k, _1{}), make_stride(params.lda, _1{}, _0{}),
+              workspace + params.packed_a, params.from_lda, cta);
+  } else {
+    pack_tile(params.b, make_shape(params.n, params.k, _1{}), make_stride(params.ldb, _1{}, _0{}),
+              workspace + params.packed_b, params.from_ldb, cta - params.packs_a);
+  }
+}
+
+// Computes a tile of D from its accumulators, slice by slice. With split-K, a CTA's share of the columns is in its first
+// accumulators. `begin` runs before a slice, `take` receives each copy's elements of every output, `end` runs after the slice.
+// `ahead` holds the epilogue inputs that were prefetched: (WORD,PARTS).
+template <bool TmaStore, class Crd, class TCrC, class Ahead, class Begin, class Take, class End>
+CUTE_DEVICE
+void
+round_tile(Params const& params, Crd const& crd_D, int rank_k, TCrC const& tCrC, Ahead const& ahead,
+           Begin const& begin, Take const& take, End const& end)
+{
+  Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
+  Op const op{params.alpha};
+  // Read and compute only as many elements at a time as fit into registers beside the accumulators.
+  static_assert(decltype(size(tCrC))::value == 128, "accumulators of a thread");
+  constexpr int few = TmaStore ? 128 : 2;  // elements
+  constexpr int at_once = few > 8 ? copies : 1;
+  constexpr bool apart = TmaStore ? false : false;
+  CUTE_UNROLL
+  for (int part = 0; part < parts; ++part) {
+    int const m = part / parts_n;
+    int const first = part % parts_n * copies;
+    begin(part);  // else ptxas may read accumulators before WGMMA has ended, and then serializes it (C7514)
+    CUTE_UNROLL
+    for (int i = 0; i < copies; i += at_once) {
+      auto const shape_D = make_shape(shape<0,0>(tRrC), Int<at_once>{});
+      Tensor tRrD = make_tensor<ElementD>(shape_D);                                     // (CPY,AT_ONCE)
+      Tensor tRrE = make_tensor<ElementE>(shape_D);                                     // (CPY,AT_ONCE)
+      CUTE_UNROLL
+      for (int j = 0; j < at_once; ++j) {
+        CUTE_UNROLL
+        for (int v = 0; v < size<0>(tRrD); ++v) {
+          // This branch is always taken. It keeps the compiler from computing more than a few elements at once, which saves
+          // registers. With `apart` not even ptxas can remove it.
+          int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
+          if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
+            float const a = tRrC(make_coord(v, first + i + j), m, _0{});
+            auto const y = op(a);
+            tRrE(v,j) = output<1>(y);
+            tRrD(v,j) = output<0>(y);
+          }
+        }
+      }
+      CUTE_UNROLL
+      for (int j = 0; j < at_once; ++j) {
+        take(part, i + j, tRrD(_,j), tRrE(_,j));
+      }
+    }
+    end(part);
+  }
+}
+
+// Stores a box of a slice by TMA. PTX, because CuTe's TMA store has no L2 hint.
+template <class From, class At>
+CUTE_DEVICE
+void
+tma_store(CUtensorMap const& map, From const& from, At const& at, uint64_t hint)
+{
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3}], [%1], %4;"
+               :: "l"(&map), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(from.data()))),
+                  "r"(int32_t(get<0>(at))), "r"(int32_t(get<1>(at))), "l"(hint) : "memory");
+}
+
+// Stores slices of D, or of D and E, through shared memory. One slice is written while another is stored.
+// With a buffer for each slice, all are stored together.
+template <bool TmaStore, class SD>
+struct Store {
+  Params const& params;
+  SD const& sD;                                                                                // (PART_M,PART_N,BUFFERS)
+  int rank_k;
+  int buffer = 0;
+
+  static constexpr int buffers = decltype(size<2>(SD{}))::value / outputs;
+  static constexpr bool whole  = parts <= buffers;
+
+  // Barrier of the threads that store a slice together: a warpgroup, or all threads of the tile.
+  CUTE_DEVICE
+  static void
+  sync()
+  {
+    constexpr int together = TmaStore ? 128 : size(Mma{});
+    cutlass::arch::NamedBarrier::sync(together, together == consumers ? 0 : threadIdx.x / together);
+  }
+
+  // The outputs of a slice lie side by side: their place in sD.
+  CUTE_DEVICE
+  int
+  place(int output) const
+  {
+    return outputs * buffer + output;
+  }
+
+  // Where a thread writes its elements of a slice.
+  CUTE_DEVICE
+  auto
+  staged(int thread) const
+  {
+    Tensor part = as_position_independent_swizzle_tensor(sD(_,_,_0{}));                        // (PART_M,PART_N)
+    Tensor tDsD = group_modes<1,3>(partition_D(StageD{}, thread, part));                       // (CPY,CPY_PART)
+    return make_tensor(tDsD.data(), append(tDsD.layout(), layout<2>(sD)));                    // (CPY,CPY_PART,BUFFERS)
+  }
+
+  // Where a thread writes a tile. With two outputs it is computed anew for each copy, which saves registers.
+  CUTE_DEVICE
+  auto
+  staged() const
+  {
+    if constexpr (outputs > 1) {
+      return _0{};
+    } else {
+      return staged(threadIdx.x % size(Mma{}));                                                // (CPY,CPY_PART,BUFFERS)
+    }
+  }
+
+  // Writes a copy's elements of D, and of E.
+  template <class TRsD, class... Of>
+  CUTE_DEVICE
+  void
+  write(TRsD const& tRsD, int i, Of const&... of) const
+  {
+    if constexpr (outputs > 1) {
+      Tensor again = staged(anew(threadIdx.x % size(Mma{})));                                  // (CPY,CPY_PART,BUFFERS)
+      int output = 0;
+      (copy_all(StageD{}, of, again(_,i,place(output++))), ...);
+    } else {
+      (copy_all(StageD{}, of, tRsD(_,i,buffer)), ...);
+    }
+  }
+
+  // Waits until the slice's buffer has been read; with a buffer for each slice, waits for all of them before the first slice.
+  CUTE_DEVICE
+  void
+  acquire(int part)
+  {
+    if constexpr (whole || parts % buffers == 0) {
+      buffer = part % buffers;
+    }
+    if (!whole || part == 0) {
+      if (TmaStore && threadIdx.x % 128 == 0) {
+        tma_store_wait<whole ? 0 : buffers - 1>();
+      }
+      sync();
+    }
+  }
+
+  // Stores the slice that all threads have written; with a buffer for each slice, stores all of them after the last.
+  template <class Crd>
+  CUTE_DEVICE
+  void
+  commit(Crd const& crd_D, int part)
+  {
+    if (whole && part + 1 < parts) {
+      return;
+    }
+    if constexpr (TmaStore) {
+      tma_store_fence();
+    }
+    sync();
+    CUTE_UNROLL
+    for (int written = whole ? 0 : part; written <= part; ++written) {
+      auto const crd = crd_of_part(crd_D, rank_k, written);
+      if constexpr (whole) {
+        buffer = written;
+      }
+      if constexpr (TmaStore) {
+        store_by_tma(crd);
+      } else {
+        store_elements(crd);
+      }
+    }
+    buffer = buffer + 1 == buffers ? 0 : buffer + 1;
+  }
+
+  // Each warpgroup stores its own rows.
+  template <class Crd>
+  CUTE_DEVICE
+  void
+  store_by_tma(Crd const& crd) const
+  {
+    int const warpgroup = threadIdx.x % size(Mma{}) / 128;
+    Tensor mD = TmaD{}.get_tma_tensor(make_shape(params.m, params.n));                          // (M,N) -> TMA coordinate
+    Tensor gD = local_tile(mD, PartD{}, make_coord(_, _));                              // (PART_M,PART_N,m,n)
+    auto const warpgroups = Layout<Int<size(Mma{}) / 128>>{};
+    auto const parts = tma_partition(TmaD{}, warpgroup, warpgroups, group_modes<0,2>(sD), group_modes<0,2>(gD));
+    Tensor tDgD = get<0>(parts);                                                               // (TMA,m,n)
+    Tensor tDsD = get<1>(parts);                                                               // (TMA,BUFFERS)
+    if (threadIdx.x % 128 == 0) {
+      auto const at = tDgD(prepend(crd, _0{}));
+      auto const hint = params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL;
+      tma_store(params.map_e, tDsD(_,place(1)), at, static_cast<uint64_t>(hint));
+      tma_store(params.map_d, tDsD(_,place(0)), at, static_cast<uint64_t>(hint));
+      tma_store_arrive();
+    }
+  }
+
+  // Stores element by element, so D may have any alignment.
+  template <class Crd>
+  CUTE_DEVICE
+  void
+  store_elements(Crd const& crd_D) const
+  {
+  auto const e = static_cast<float*>(params.e);
+  Tensor mE = of_batch(make_tensor(make_gmem_ptr(e), make_shape(params.m, params.n),
+                                   make_stride(params.lde, _1{})), crd_D);  // (M,N)
+  auto const d = static_cast<float*>(params.d);
+  Tensor mD = of_batch(make_tensor(make_gmem_ptr(d), make_shape(params.m, params.n),
+                                   make_stride(params.ldd, _1{})), crd_D);  // (M,N)
+    int const thread = anew(threadIdx.x % size(Mma{}));
+    if (thread >= size(CopyD{})) {
+      return;
+    }
+    auto const crd = take<0,2>(crd_D);
+    auto const thr_copy = CopyD{}.get_slice(thread);
+    Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) of it
+    auto const residue = make_coord(params.m - get<0>(crd) * size<0>(PartD{}), params.n - get<1>(crd) * size<1>(PartD{}));
+    auto const store = [&](auto const& matrix, int from) {
+      Tensor sP = as_position_independent_swizzle_tensor(sD(_,_,from));                        // (PART_M,PART_N)
+      Tensor tDsD = partition_S(CopyD{}, thread, sP);                                          // (CPY,CPY_M,CPY_N)
+      Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));  // (CPY,CPY_M,CPY_N)
+      #pragma unroll 4  // bounds registers: accumulators of later slices are live
+      for (int i = 0; i < size(tDsD); ++i) {
+        if (elem_less(tDcD(i), residue)) {
+          tDgD(i) = tDsD(i);
+        }
+      }
+    };
+    store(mE, place(1));
+    store(mD, place(0));
+  }
+};
+
+// Warpgroups multiply k-tiles as they arrive. While one k-tile is in flight in WGMMA, the stage of the one before is released, and
+// then `meanwhile` runs.
+template <bool TmaStore, class TCrA, class TCrB, class TCrC, class Team, class Meanwhile>
+CUTE_DEVICE
+void
+multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release,
+         Team& team, Meanwhile const& meanwhile)
 {
   Mma mma;
-  constexpr bool may_be_none = true;       // a part of K may have no k-tile
+  constexpr bool may_be_none = !TmaStore || splits > 1;  // K may be 0; with split-K a CTA may have no k-tile
   if constexpr (may_be_none) {
     clear(tCrC);
     if (k_tiles == 0) {
@@ -780,6 +981,9 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
     mma.accumulate_ = GMMA::ScaleOut::Zero;
   }
   int read = 0;  // the stage of the k-tile before
+  if constexpr (teams > 1) {
+    team.wait(barriers);
+  }
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     barriers.full[pipe.stage].wait(pipe.phase);
@@ -796,43 +1000,55 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
     if (k_tile > 0) {
       release(barriers.empty[read]);
     }
+    meanwhile();
     read = pipe.stage;
     pipe.advance();
+  }
+  if constexpr (teams > 1) {
+    team.hand_over(barriers);
   }
   warpgroup_wait<0>();
   warpgroup_fence_operand(tCrC);
   release(barriers.empty[read]);
 }
 
-template <bool TmaStore, class SA, class SB, class SD>
+template <bool TmaStore, class SA, class SB, class SD, class Team>
 CUTE_DEVICE
 void
-consume(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers, float* sums)
+consume(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers, Team const& of)
 {
   auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
   decltype(partition_fragment_C(Mma{}, TileD{})) tCrC;                                         // (MMA,MMA_M,MMA_N)
-  int const k_tiles = tiles.k_tiles(ceil_div(params.k, size<1>(TileA{})));
   Release const release(tiles);
   PipeState pipe;
-  Sums add_up(tiles, barriers, sums);
+  Team team = of;
+  int const k_tiles = tiles.k_tiles(ceil_div(params.k, size<1>(TileA{})));
+  if constexpr (teams > 1) {
+    tiles.advance(team.index);  // to this team's first tile
+    team.skip(pipe, team.index * k_tiles);
+  }
   Store<TmaStore, SD> store{params, sD, tiles.rank_k};
   cudaGridDependencySynchronize();  // PDL: the kernel before this one has finished
-  for (; tiles.has_tile(); tiles.advance()) {
+  for (; tiles.has_tile(); tiles.advance(teams)) {
     auto const crd_D = tiles.crd();                                                            // (m,n)
-    multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
-    add_up(tCrC);
-    round_tile<TmaStore>(params, crd_D, tiles.rank_k, tCrC,
+    multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, team, [] {});
+    if constexpr (teams > 1) {
+      team.skip(pipe, (teams - 1) * k_tiles);
+    }
+    if constexpr (splits > 1) {
+      team.add_up(tCrC);
+    }
+    auto const tRsD = store.staged();                                                          // (CPY,CPY_PART,BUFFERS)
+    round_tile<TmaStore>(params, crd_D, tiles.rank_k, tCrC, _0{},
       [&](int part) { store.acquire(part); },
-      [&](int, int i, auto const& of_D, auto const& of_E) {
-        Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)
-        copy_all(StageD{}, of_D, tRsD(_,i,outputs * store.buffer));
-        copy_all(StageD{}, of_E, tRsD(_,i,outputs * store.buffer + 1));
-      },
+      [&](int, int i, auto const&... of) { store.write(tRsD, i, of...); },
       [&](int part) { store.commit(crd_D, part); });
   }
-  add_up.wait_until_read();
+  if constexpr (splits > 1) {
+    team.wait_until_read();
+  }
   if constexpr (TmaStore) {
     if (threadIdx.x % 128 == 0) {
       tma_store_wait<0>();  // TMA must have read shared memory before the CTA exits
@@ -843,15 +1059,15 @@ consume(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
 template <bool TmaStore>
 CUTE_DEVICE
 void
-product(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
+product(Params const& params)
 {
   assert_ieee();
   extern __shared__ __align__(1024) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
   Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});                                   // (BM,BK,STAGES)
   Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});                                   // (BN,BK,STAGES)
-  Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,BUFFERS)
-  Scheduler const tiles(params);
+  Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,TEAMS*BUFFERS)
+  Scheduler const tiles(params, blockIdx.x);
 
   cudaTriggerProgrammaticLaunchCompletion();  // PDL: the kernel after this one may begin where there is room
   if (threadIdx.x == 0) {
@@ -859,13 +1075,7 @@ product(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
       prefetch_tma_descriptor(&params.map_a);
       prefetch_tma_descriptor(&params.map_b);
     }
-    CUTE_UNROLL
-    for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(1);
-      shared.barriers.empty[stage].init(8);  // warps that read it
-    }
-    shared.barriers.sent.init(4);  // warps of the tile's other CTAs
-    shared.barriers.received.init(4);
+    shared.barriers.init();
     cutlass::arch::fence_barrier_init();
   }
   clear_outside(params, sA, sB);
@@ -883,14 +1093,15 @@ product(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {
-    consume<TmaStore>(params, tiles, sA, sB, sD, shared.barriers, shared.parts);
+    Team const team(tiles, shared, warp);
+    consume<TmaStore>(params, tiles, sA, sB, team.own(sD), shared.barriers, team);
   }
 }
 
 // Stores D by TMA: its rows begin and end at multiples of 16 bytes, and K is not 0.
 CUTE_DEVICE
 void
-kernel(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
+kernel(Params const& params)
 {
   product<true>(params);
 }
@@ -898,7 +1109,7 @@ kernel(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
 // Stores D element by element: any alignment, and K may be 0.
 CUTE_DEVICE
 void
-direct(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
+direct(Params const& params)
 {
   product<false>(params);
 }

@@ -27,13 +27,24 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&str, &str, &str); 13] = [
+const BY_DIGEST: [(&str, &str, &str); 16] = [
     ("elementwise_apply/naive.cuh", "elementwise_apply_f16_naive", "30 lines, the simplest rung"),
     ("elementwise_apply/tv.cuh", "elementwise_apply_f16_tv", "shares head, tensors and main loop with the whole ones"),
     ("elementwise_apply/tiles.cuh", "elementwise_apply_f16_tv", "the tiles of that rung"),
     ("elementwise_apply/tiles_remapped.cuh", "elementwise_apply_f16_remapped", "the same, renumbered"),
     ("sum/reduce_warp.cuh", "sum_f32_warp", "the first half of the whole one"),
-    ("gemm/keep.cuh", "gemm_f16_sm90a", "34 lines; a third text of sm_90a would be 1,143"),
+    ("gemm/keep.cuh", "gemm_f16_sm90a", "37 lines; a third text of sm_90a would be 1,143"),
+    (
+        "gemm/pingpong.cuh",
+        "gemm_f16_128x192x64_pingpong_sm90a",
+        "66 lines; its consumer is that of the whole text with split-K",
+    ),
+    (
+        "gemm/turn_tile.cuh",
+        "gemm_tf32_nnt_128x192x32_pingpong_sm90a",
+        "42 lines beside those of an operand that is packed",
+    ),
+    ("gemm/turns.cuh", "gemm_f16_sm80", "20 lines; the whole one shares tiles along K"),
     ("sgemm/block.cuh", "sgemm_block_2d_tt", "a middle rung between the two whole ones"),
     ("sgemm/epilogue_elements.cuh", "sgemm_block_2d_tt", "the epilogue of that rung, element by element"),
     ("sgemm/element.cuh", "sgemm_naive_tt", "49 lines, the simplest rung"),
@@ -47,7 +58,7 @@ const BY_DIGEST: [(&str, &str, &str); 13] = [
 const ONLY_VALUES: [(&str, &str); 10] = [
     ("elementwise_apply/head.cuh", "opens each text of elementwise_apply"),
     ("elementwise_apply/tensors.cuh", "the tensors of each text of elementwise_apply"),
-    ("gemm/types.cuh", "types and tiles of each text of gemm"),
+    ("gemm/matrix.cuh", "the matrix of one tensor, in each text of gemm"),
     ("sgemm/head.cuh", "opens each text of sgemm"),
     ("sgemm/cta_tile_split.cuh", "the CTA's place in the grid, with its part of K"),
     ("sgemm/cta_tile.cuh", "the CTA's place in the grid: that of split-K, without parts"),

@@ -1,10 +1,9 @@
 //! Prefetch: the epilogue inputs of a tile are read during its mainloop.
 
-use super::decide::Part;
+use super::budget::Needs;
 use super::keep;
 use super::tilings::parts_of_tile;
 use crate::plan::{ModeStride, Operand};
-use crate::recipe::product::Tensor;
 use crate::tiling::SmemTensor;
 
 /// Bytes of a register.
@@ -20,33 +19,33 @@ const SHARES: u64 = 16;
 /// The most tensors whose addresses fit into registers during the mainloop.
 const TENSORS: usize = 2;
 
-/// Registers per thread that prefetch one slice of the epilogue inputs; 0 disables prefetch.
+/// Registers per thread that prefetch one slice of each of the epilogue inputs; none disables prefetch.
 ///
 /// If a tile is kept, prefetched inputs reuse the registers of its stored slices; otherwise they lie beside the
 /// accumulators. Without registers for all of them nothing is prefetched: the rest would be computed a few elements at
 /// a time. Ping-pong does not prefetch: another tile is multiplied while this one's inputs are read.
-pub(super) fn registers(part: &Part, reads: &[Tensor], given: Option<u32>, keeps: bool) -> u64 {
-    let Some(staged) = part.tiling.smem("D") else { return 0 };
-    let parts = u64::from(parts_of_tile(&part.tiling, staged)).max(1);
-    let besides = keep::BESIDES + COMPUTES + if part.tiling.streams_k() { SHARES } else { 0 };
-    let beside = keep::most(given).saturating_sub(keep::accumulators(part) + besides);
-    let room = if keeps { keep::registers(part) } else { beside } / parts;
-    let words = reads.iter().map(|tensor| words(part, &tensor.is, staged)).sum();
-    let is_together = part.tiling.teams() == 1 && part.tiling.splits() == 1;
-    let have_addresses = reads.len() <= TENSORS && !reads.iter().any(is_strided);
-    if is_together && have_addresses && words <= room { words } else { 0 }
+pub(super) fn registers(needs: &Needs<'_>, given: Option<u32>, keeps: bool) -> Vec<u64> {
+    let Some(staged) = needs.tiling.smem("D") else { return Vec::new() };
+    let parts = u64::from(parts_of_tile(needs.tiling, staged)).max(1);
+    let besides = keep::BESIDES + COMPUTES + if needs.tiling.streams_k() { SHARES } else { 0 };
+    let beside = keep::most(given).saturating_sub(needs.accumulators() + besides);
+    let room = if keeps { keep::registers(needs) } else { beside } / parts;
+    let words: Vec<u64> = needs.reads.iter().map(|operand| words(needs, operand, staged)).collect();
+    let is_together = needs.tiling.teams() == 1 && needs.tiling.splits() == 1;
+    let have_addresses = needs.reads.len() <= TENSORS && !needs.reads.iter().any(is_strided);
+    if is_together && have_addresses && words.iter().sum::<u64>() <= room { words } else { Vec::new() }
 }
 
 /// Whether each element of a row has an address of its own.
-pub(super) fn is_strided(tensor: &Tensor) -> bool {
-    !matches!(tensor.is.strides.get(1), Some(ModeStride::Unit | ModeStride::Broadcast))
+pub(super) fn is_strided(operand: &Operand) -> bool {
+    !matches!(operand.strides.get(1), Some(ModeStride::Unit | ModeStride::Broadcast))
 }
 
 /// Registers for a thread's elements of a slice. A mode with stride 0 takes one. A warpgroup has 64 rows: a thread has
 /// two of them, and a quarter of their columns.
-fn words(part: &Part, operand: &Operand, staged: &SmemTensor) -> u64 {
+fn words(needs: &Needs<'_>, operand: &Operand, staged: &SmemTensor) -> u64 {
     let [rows, columns, _] = staged.extents().map(i64::unsigned_abs);
-    let warpgroups = u64::from(part.tiling.threads_of_tile() / 128).max(1);
+    let warpgroups = u64::from(needs.tiling.threads_of_tile() / 128).max(1);
     let of_thread = [2 * rows / (64 * warpgroups), columns / 4];
     let distinct = |(mode, count): (usize, u64)| match operand.strides.get(mode) {
         Some(ModeStride::Broadcast) => 1,
@@ -59,18 +58,15 @@ fn words(part: &Part, operand: &Operand, staged: &SmemTensor) -> u64 {
 #[cfg(test)]
 mod tests {
     use crate::arch::{Arch, Targets};
-    use crate::emit::render;
     use crate::recipe::{Gemm, Recipe};
     use crate::settings::Settings;
 
-    /// The words of a part that a text says wait, if any do.
+    /// The words of a slice that a plan says wait, if any do.
     fn words(settings: &str) -> Option<u64> {
         let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
         let plan = recipe.plan(&Targets::new([Arch::Sm90a]).expect("one")).expect("a recipe");
-        let files = render(&plan.parts()[0]);
-        let line =
-            files.files().iter().flat_map(|f| f.text.lines()).find(|l| l.contains("registers of a thread for a part"));
-        line?.split_once("== ")?.1.split(',').next()?.parse().ok()
+        let fact = plan.parts()[0].facts().iter().find(|fact| fact.name == "registers").expect("a budget");
+        fact.value.split_once(" words of prefetched inputs")?.0.rsplit(' ').next()?.parse().ok()
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The decisions for a recipe: a plan for each group of architectures, and one for them all.
 
+use super::budget::{Budget, Needs};
 use super::settings::{LEAST_COLUMNS, settings};
 use super::{Gemm, entries, launch, order, predict, rule, tilings};
 use crate::arch::{Arch, Targets};
@@ -88,6 +89,8 @@ pub(super) struct Part {
     pub(super) smem: Bytes,
     registers: u64,
     pub(super) product: Product,
+    /// How its threads share their registers.
+    pub(super) budget: Budget,
 }
 
 impl KernelPlan for Part {
@@ -216,6 +219,9 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     } else {
         one_instruction(recipe, &tiling, checks);
     }
+    let operands = recipe.operands(&product);
+    let reads = operands.get(2..operands.len() - recipe.epilogue.outputs()).unwrap_or_default();
+    let budget = Budget::of(isa, &Needs { recipe, tiling: &tiling, reads });
     let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
     shared_memory(isa, &tiling, own_targets, checks);
     Some(Part {
@@ -229,6 +235,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
         smem,
         registers: need,
         product,
+        budget,
     })
 }
 
@@ -330,6 +337,7 @@ fn facts(part: &Part) -> Vec<Fact> {
     let each = "a accumulator, b C, c.. auxiliary; each operation rounded by itself";
     let mut facts = vec![Fact::new("epilogue", &part.recipe.epilogue, each)];
     facts.extend(Fact::of_tiling(&part.tiling));
+    facts.push(part.budget.fact());
     if part.isa == Isa::Sm90a {
         let Arrivals { full, bytes, empty, turn, parts } = part.arrivals();
         let also = |name, count| if count > 0 { format!(", {name} {count}") } else { String::new() };

@@ -3,20 +3,15 @@
 use askama::Template;
 
 use super::Factors;
-use super::ahead;
+use super::budget::{Budget, Warpgroups, Warps};
 use super::decide::{Isa, Part};
-use super::keep;
-use super::tilings::parts_of_tile;
 use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
 use crate::plan::Plan;
 use crate::recipe::product::{EpilogueText, Tensor, stride_params};
-use crate::tiling::{Arrivals, Lives, SmemTensor, Task, Tiling};
+use crate::tiling::{Arrivals, Lives, SmemTensor, Tiling};
 use crate::units::Bytes;
-
-/// Operations of an epilogue that computes in few registers, at most.
-const SHORT: usize = 10;
 
 /// The data that the texts of both instruction sets share.
 struct Common<'a> {
@@ -50,34 +45,42 @@ struct Shared {
 #[template(path = "gemm/sm80.cuh")]
 struct Sm80<'a> {
     c: Common<'a>,
+    r: &'a Warps,
 }
 
 #[derive(Template)]
 #[template(path = "gemm/sm90a.cuh")]
 struct Sm90a<'a> {
     c: Common<'a>,
+    r: &'a Warpgroups,
     cluster: [u32; 3],
     teams: u32,
+    sharing: Sharing,
     /// The macro that CuTe needs before its headers.
     wants: Option<&'static str>,
     /// What barriers wait for.
     arrivals: Arrivals,
-    /// The most accumulators of a thread that leave registers for prefetched inputs.
-    roomy: u64,
-    /// Elements that are computed at a time beside more accumulators.
-    few: u32,
-    /// Whether a tile of D stays in registers until the next tile is computed on.
-    keeps: bool,
-    /// Registers per thread for one slice of prefetched epilogue inputs; 0 without prefetch.
-    ahead: u64,
-    produce_registers: Option<u32>,
-    consume_registers: Option<u32>,
+}
+
+/// How the consumers of a cluster share tiles.
+enum Sharing {
+    /// All warpgroups of a CTA compute a tile together.
+    Cooperative,
+    /// Each warpgroup computes a tile of its own.
+    PingPong,
+    /// The CTAs of a cluster compute a tile together.
+    SplitK,
 }
 
 impl Sm90a<'_> {
-    /// Whether the mainloop overlaps with stores or prefetch.
-    fn has_meanwhile(&self) -> bool {
-        self.keeps || self.ahead > 0
+    /// The epilogue inputs that are prefetched: where the words of a slice begin, and how many there are.
+    fn ahead(&self) -> impl Iterator<Item = (&Tensor, &[u64; 2])> {
+        self.c.reads().iter().zip(&self.r.ahead)
+    }
+
+    /// The others.
+    fn read_late(&self) -> &[Tensor] {
+        &self.c.reads()[self.r.ahead.len()..]
     }
 }
 
@@ -117,23 +120,31 @@ impl Common<'_> {
         if self.batched() { ",l" } else { "" }
     }
 
-    /// The thread whose slice is read. Its addresses are recomputed for each slice beside a D of any alignment, and in
-    /// clusters that share both operands. Otherwise nvcc 13.0 computes all of them before the mainloop, and spills 120
-    /// to 380 bytes. Elsewhere they are not recomputed, and C takes 1 to 5 % less time.
-    fn reading_thread(&self) -> &'static str {
-        let [along_m, along_n, _] = self.part.tiling.cluster;
-        if along_m > 1 && along_n > 1 { "anew(thread)" } else { "TmaStore ? thread : anew(thread)" }
-    }
-
     /// Whether a box of some factor may have fewer rows than its part of a tile.
     fn cuts(&self) -> bool {
         ["A", "B"].iter().any(|factor| self.part.cuts(factor))
     }
 
-    /// Bytes of a k-tile of a factor that are copied.
+    /// Bytes of a k-tile of a factor that are loaded: a parameter, or all of them.
     fn bytes(&self, factor: &str) -> String {
-        let bytes = format!("bytes_{}", factor.to_lowercase());
-        if self.part.cuts(factor) { format!("params.{bytes}") } else { bytes }
+        let all =
+            self.part.tiling.operands().find(|tensor| tensor.name == factor).map_or(0, |tensor| tensor.stage_bytes().0);
+        if self.part.cuts(factor) { format!("params.bytes_{}", factor.to_lowercase()) } else { all.to_string() }
+    }
+
+    /// Matrices of each operand.
+    fn batches(&self) -> &'static str {
+        if self.batched() { "params.l" } else { "1" }
+    }
+
+    /// Arrays in shared memory of the mainloop.
+    fn staged(&self) -> impl Iterator<Item = &Shared> {
+        self.tensors.iter().filter(|tensor| !tensor.lent)
+    }
+
+    /// Arrays that lie where those did.
+    fn lent(&self) -> impl Iterator<Item = &Shared> {
+        self.tensors.iter().filter(|tensor| tensor.lent)
     }
 
     fn factors(&self) -> &[Tensor] {
@@ -149,62 +160,23 @@ impl Common<'_> {
         &self.operands[2..self.operands.len() - self.written().len()]
     }
 
-    /// Whether any of that has an end along M or N.
-    fn reads_have_ends(&self) -> bool {
-        self.reads().iter().any(|tensor| tensor.inside("") != "true")
-    }
-
-    /// Atoms of an MMA along N whose epilogue inputs the text for sm_80 reads at once: 32 registers of inputs and
-    /// addresses. One atom with tf32, a long epilogue and accumulators in half of a thread's registers: nvcc 13.0
-    /// spilled with gelu of C and an auxiliary.
-    fn at_once(&self) -> u64 {
-        if self.rounds() && keep::accumulators(self.part) >= 128 && !self.part.recipe.epilogue.is_short(SHORT) {
-            return 1;
-        }
-        let address = |tensor| if ahead::is_strided(tensor) { 2 } else { 0 };
-        let words: u64 =
-            self.reads().iter().map(|tensor| tensor.is.dtype.bytes().0.div_ceil(4) + address(tensor)).sum();
-        (8 / words.max(1)).max(1)
-    }
-
-    /// The inputs that are read before a tensor.
-    fn reads_before(&self, tensor: &Tensor) -> impl Iterator<Item = &Tensor> {
-        self.reads().iter().take_while(|before| before.is.name != tensor.is.name)
-    }
-
-    /// Whether there is E.
-    fn has_e(&self) -> bool {
-        self.part.recipe.epilogue.outputs() > 1
-    }
-
     /// D, and E ahead of it.
     fn written(&self) -> &[Tensor] {
         &self.operands[self.operands.len() - self.part.recipe.epilogue.outputs()..]
     }
 
-    /// The buffer of the slice that is stored: E's follows D's.
-    fn buffer_of(&self, tensor: &Tensor) -> &'static str {
-        match (self.has_e(), tensor.is.name) {
-            (false, _) => "buffer",
-            (true, "D") => "outputs * buffer",
-            (true, _) => "outputs * buffer + 1",
-        }
+    /// D, and E behind it.
+    fn outputs(&self) -> impl Iterator<Item = &Tensor> {
+        self.written().iter().rev()
     }
 
-    /// Its number among the outputs.
-    fn output_of(&self, tensor: &Tensor) -> &'static str {
-        if tensor.is.name == "D" { "0" } else { "1" }
+    /// Its number among them.
+    fn output_of(&self, tensor: &Tensor) -> usize {
+        self.outputs().position(|output| output.is.name == tensor.is.name).unwrap_or_default()
     }
 
-    /// Whether fragments are fetched one k-block ahead: if a k-tile has several, and a thread has registers for two.
-    /// With more registers than these nvcc 13.0 spills with tf32 and E; with as many, it spills with three epilogue
-    /// inputs.
-    fn fetches_ahead(&self) -> bool {
-        let (tiling, accumulators) = (&self.part.tiling, keep::accumulators(self.part));
-        let operands = tiling.registers().map_or(u64::MAX, |all| all.saturating_sub(accumulators));
-        let of_k = tiling.mmas.iter().find_map(|mma| Some(mma.tiled().ok()?.tile_mnk().ok()?[2]));
-        let most = if self.part.tensors() > 2 { 176 } else { 192 };
-        of_k.is_some_and(|k| k < tiling.tile[2]) && accumulators.saturating_add(operands.saturating_mul(2)) <= most
+    fn d(&self) -> &Tensor {
+        &self.operands[self.operands.len() - 1]
     }
 
     /// The parameters that hold its strides.
@@ -232,7 +204,12 @@ impl Common<'_> {
         self.part.recipe.turns()[usize::from(tensor.is.name == "B")]
     }
 
-    /// Whether any is.
+    /// The function that packs it.
+    fn packing(&self, tensor: &Tensor) -> &'static str {
+        if self.turns(tensor) { "turn_tile" } else { "pack_tile" }
+    }
+
+    /// Whether any is turned.
     fn any_turns(&self) -> bool {
         self.part.recipe.turns().contains(&true)
     }
@@ -271,9 +248,9 @@ impl Common<'_> {
         }
     }
 
-    /// The epilogue's result, from the accumulator `a` and the inputs in registers.
-    fn computed(&self, prefix: &str, index: &str) -> String {
-        format!("op(a{})", self.op.converted(&self.operands, prefix, index))
+    /// The arguments of the epilogue after the accumulator: inputs in registers.
+    fn inputs(&self, prefix: &str, index: &str) -> String {
+        self.op.converted(&self.operands, prefix, index)
     }
 
     /// An element of D, or of E with two outputs, from that result.
@@ -346,53 +323,28 @@ fn shared(part: &Part, tensor: &SmemTensor) -> Shared {
     }
 }
 
-/// The most accumulators of a thread that leave enough registers for a slice of D and prefetched inputs. Also for 32
-/// elements of each tensor that is read meanwhile, and for the addresses of many tensors, or of the elements of one
-/// along a stride. The prefetched inputs of a kept tile are taken back one copy at a time.
-fn roomy(part: &Part, reads: &[Tensor], given: Option<u32>, ahead: u64, keeps: bool) -> u64 {
-    if keeps && ahead > 0 {
-        return 0;
-    }
-    // E is none that is read.
-    let others = if ahead > 0 { part.recipe.epilogue.outputs() as u64 - 1 } else { part.tensors() };
-    let parts = part.tiling.smem("D").map_or(1, |staged| parts_of_tile(&part.tiling, staged));
-    let addresses = match reads.iter().any(ahead::is_strided) {
-        true => 2 * 32,
-        false if others > 2 => 16,
-        false => 0,
-    };
-    let waiting = if keeps { keep::registers(part) } else { u64::from(parts) * ahead };
-    keep::most(given).saturating_sub(32 * (1 + others) + addresses + waiting)
-}
-
 pub(super) fn header(part: &Part, plan: &Plan) -> String {
-    match part.isa {
-        Isa::Sm80 => emit::text(&Sm80 { c: common(part, plan, "gemm/sm80.cuh") }),
-        Isa::Sm90a => {
-            let registers = |task| part.tiling.roles.iter().find(|role| role.task == task)?.registers;
+    match &part.budget {
+        Budget::Sm80(r) => emit::text(&Sm80 { c: common(part, plan, "gemm/sm80.cuh"), r }),
+        Budget::Sm90a(r) => {
             let mut c = common(part, plan, "gemm/sm90a.cuh");
-            let lent = keep::lent(part, registers(Task::Consume));
-            let keeps = lent.is_some();
-            let ahead = ahead::registers(part, c.reads(), registers(Task::Consume), keeps);
-            let roomy = roomy(part, c.reads(), registers(Task::Consume), ahead, keeps);
-            c.aliases.extend(lent.map(|lent| Alias {
+            c.aliases.extend(r.kept.as_ref().map(|lent| Alias {
                 name: "SmemDA".to_owned(),
                 ty: lent.ty(),
                 comment: "(PART_M,PART_N,BUFFERS+LENT), lent by A".to_owned(),
             }));
             emit::text(&Sm90a {
                 c,
+                r,
                 cluster: part.tiling.cluster,
                 teams: part.tiling.teams(),
+                sharing: match (part.tiling.teams(), part.tiling.splits()) {
+                    (2.., _) => Sharing::PingPong,
+                    (_, 2..) => Sharing::SplitK,
+                    _ => Sharing::Cooperative,
+                },
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
                 arrivals: part.arrivals(),
-                roomy,
-                // One copy's elements of the kept tile.
-                few: if keeps { 8 } else { 2 },
-                keeps,
-                ahead,
-                produce_registers: registers(Task::Produce),
-                consume_registers: registers(Task::Consume),
             })
         }
     }

@@ -1,6 +1,6 @@
 //! A tile of D that is kept in registers. Its slices are stored while the next tile is multiplied.
 
-use super::decide::Part;
+use super::budget::Needs;
 use super::tilings::parts_of_tile;
 use crate::arch::Arch;
 use crate::dtype::DType;
@@ -21,37 +21,31 @@ pub(super) fn most(given: Option<u32>) -> u64 {
     given.map_or(Arch::MAX_REGISTERS_PER_THREAD, u64::from)
 }
 
-/// Accumulators of a thread.
-pub(super) fn accumulators(part: &Part) -> u64 {
-    let [m, n, _] = part.tiling.tile.map(i64::unsigned_abs);
-    m * n / u64::from(part.tiling.threads_of_tile()).max(1)
-}
-
 /// Registers that a thread's elements of D take.
-pub(super) fn registers(part: &Part) -> u64 {
-    accumulators(part) * part.recipe.out.bytes().0 / DType::F32.bytes().0
+pub(super) fn registers(needs: &Needs<'_>) -> u64 {
+    needs.accumulators() * needs.recipe.out.bytes().0 / DType::F32.bytes().0
 }
 
 /// Whether a tile's elements of D fit beside the next tile's accumulators, in the registers of a thread. Ping-pong does
 /// not need it: another tile is multiplied anyway while this one is stored. With a buffer for each slice, stores do not
 /// wait.
-fn keeps(part: &Part, staged: &SmemTensor, given: Option<u32>) -> bool {
+fn keeps(needs: &Needs<'_>, staged: &SmemTensor, given: Option<u32>) -> bool {
     let [_, _, buffers] = staged.extents();
-    part.recipe.epilogue.is_short(OPERATIONS)
-        && part.recipe.epilogue.outputs() == 1
-        && part.tensors() <= TENSORS
-        && part.tiling.teams() == 1
-        && part.tiling.splits() == 1
-        && i64::from(parts_of_tile(&part.tiling, staged)) > buffers
-        && accumulators(part) + registers(part) + BESIDES <= most(given)
+    needs.recipe.epilogue.is_short(OPERATIONS)
+        && needs.recipe.epilogue.outputs() == 1
+        && needs.tensors() <= TENSORS
+        && needs.tiling.teams() == 1
+        && needs.tiling.splits() == 1
+        && i64::from(parts_of_tile(needs.tiling, staged)) > buffers
+        && needs.accumulators() + registers(needs) + BESIDES <= most(given)
 }
 
 /// For a kept tile: the buffers of D, followed by the stages of A as slices of D. After the mainloop, a warpgroup
 /// writes slices without a buffer to the stages of its own rows of A. Only the buffers, if its rows of a slice and of A
 /// differ in bytes.
-pub(super) fn lent(part: &Part, given: Option<u32>) -> Option<SmemTensor> {
-    let [staged, a] = [part.tiling.smem("D")?, part.tiling.smem("A")?];
-    if !keeps(part, staged, given) {
+pub(super) fn lent(needs: &Needs<'_>, given: Option<u32>) -> Option<SmemTensor> {
+    let [staged, a] = [needs.tiling.smem("D")?, needs.tiling.smem("A")?];
+    if !keeps(needs, staged, given) {
         return None;
     }
     let ([rows, columns, buffers], [rows_a, columns_a, stages]) = (staged.extents(), a.extents());

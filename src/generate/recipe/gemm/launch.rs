@@ -1,7 +1,8 @@
 //! The parameters of a launch, and how they follow from its views.
 
+use super::Gemm;
 use super::decide::{Isa, Part};
-use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType, WORKSPACE};
+use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType, Product, WORKSPACE};
 use crate::recipe::product::{Fields, number, stride_params};
 use crate::view::{Access, ViewLayout, ViewRef};
 
@@ -154,21 +155,27 @@ impl Part {
 
     /// The operands as the text has them.
     pub(super) fn operands(&self) -> Vec<Operand> {
-        let operands = self.arguments();
-        if self.recipe.is_turned() { turned(operands) } else { operands }
-    }
-
-    /// How many tensors go with D.
-    pub(super) fn tensors(&self) -> u64 {
-        (self.operands().len() as u64).saturating_sub(3)
+        self.recipe.operands(&self.product)
     }
 
     /// The operands as a launch has them, each with the field of the text that it is.
     pub(super) fn arguments(&self) -> Vec<Operand> {
-        let recipe = &self.recipe;
-        let (dtypes, majors) = ([recipe.dtype.dtype(), recipe.out], [recipe.a, recipe.b, recipe.d]);
-        let mut operands = recipe.epilogue().operands(self.product.has_c(), dtypes, majors);
-        if recipe.is_turned() {
+        self.recipe.arguments(&self.product)
+    }
+}
+
+impl Gemm {
+    /// The operands as the text has them.
+    pub(super) fn operands(&self, product: &Product) -> Vec<Operand> {
+        let operands = self.arguments(product);
+        if self.is_turned() { turned(operands) } else { operands }
+    }
+
+    /// The operands as a launch has them, each with the field of the text that it is.
+    fn arguments(&self, product: &Product) -> Vec<Operand> {
+        let (dtypes, majors) = ([self.dtype.dtype(), self.out], [self.a, self.b, self.d]);
+        let mut operands = self.epilogue().operands(product.has_c(), dtypes, majors);
+        if self.is_turned() {
             for (operand, param) in operands.iter_mut().zip(["b", "a"]) {
                 operand.param = param.to_owned();
             }

@@ -1,8 +1,8 @@
 //! `gemm`: D = epilogue(A @ B, C, ..) on tensor cores, factors of 16 bits or tf32, f32 accumulation. Each group of architectures
 //! has a text of its own: `cp.async`, `ldmatrix` and `mma.sync` from sm_80 on; TMA, WGMMA, clusters and persistent CTAs on sm_90a.
 
-#[cfg(feature = "emit")]
 mod ahead;
+mod budget;
 pub mod choose;
 mod decide;
 #[cfg(feature = "emit")]

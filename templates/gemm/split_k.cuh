@@ -1,6 +1,20 @@
 // Split-K within the cluster: adds the partial sums of a tile's CTAs. Each CTA sends every other CTA the columns that the other one
 // stores, and adds the columns that it receives to its own, in rank order.
-struct Sums {
+struct Barriers : StageBarriers {
+  cutlass::arch::ClusterBarrier sent;      // the other CTAs of the tile have read this CTA's partial sums
+  cutlass::arch::ClusterBarrier received;  // their partial sums have arrived
+
+  CUTE_DEVICE
+  void
+  init()
+  {
+    StageBarriers::init();
+    sent.init([[ arrivals.parts ]]);  // warps of the tile's other CTAs
+    received.init([[ arrivals.parts ]]);
+  }
+};
+
+struct Team {
   Barriers& barriers;
   float* parts;
   int thread;
@@ -8,11 +22,20 @@ struct Sums {
   uint32_t first;      // rank in the cluster of the tile's first CTA
   uint32_t phase = 0;
 
+  template <class Shared>
   CUTE_DEVICE
-  Sums(Scheduler const& tiles, Barriers& barriers, float* parts)
-    : barriers(barriers), parts(parts), thread(threadIdx.x % size(Mma{})), rank_k(tiles.rank_k),
-      first(tiles.rank_m + size<0>(Cluster{}) * tiles.rank_n)
+  Team(Scheduler const& tiles, Shared& shared, int)
+    : barriers(shared.barriers), parts(shared.parts), thread(threadIdx.x % size(Mma{})), rank_k(tiles.rank_k),
+      first(rank_of(tiles.rank_m, tiles.rank_n, 0))
   {}
+
+  template <class SD>
+  CUTE_DEVICE
+  SD const&
+  own(SD const& sD) const
+  {
+    return sD;
+  }
 
   CUTE_DEVICE
   uint32_t
@@ -21,7 +44,8 @@ struct Sums {
     return first + size(Cluster{}) * rank;
   }
 
-  // Each warp arrives at the barrier of every other CTA of the tile once all of its lanes have written or read: one lane for each CTA.
+  // Each warp arrives at the barrier of every other CTA of the tile once all of its lanes have written or read: one lane for each
+  // CTA.
   CUTE_DEVICE
   void
   tell(cutlass::arch::ClusterBarrier const& barrier) const
@@ -61,9 +85,9 @@ struct Sums {
   template <class TCrC>
   CUTE_DEVICE
   void
-  operator()(TCrC& tCrC)
+  add_up(TCrC& tCrC)
   {
-    constexpr int of_row = decltype(size<0>(tCrC))::value / splits;                            // accumulators of one share in one MMA_M
+    constexpr int of_row = decltype(size<0>(tCrC))::value / splits;                            // of a share, in an MMA_M
     constexpr int share = of_row * decltype(size<1>(tCrC))::value;
     static_assert(decltype(size<2>(tCrC))::value == 1 && share == size<0>(SmemParts{}), "a share for each CTA");
     auto const of = [&](int rank, int i) -> float& { return tCrC(rank * of_row + i % of_row, i / of_row, _0{}); };
