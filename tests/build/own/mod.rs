@@ -8,13 +8,17 @@ mod wrong;
 use std::fs;
 use std::path::Path;
 
+use cutemplate::arch::{Arch, Targets};
 use cutemplate::artifact::Kind;
-use cutemplate::build::{Built, Config};
+use cutemplate::atom::{CopyAtom, MmaAtom, TiledMma, make_tiled_copy};
+use cutemplate::build::{Built, Compiler, Config};
 use cutemplate::cuda::{Cuda, Entry};
 use cutemplate::dtype::{DType, f16};
 use cutemplate::exec::{Kernel, Options};
+use cutemplate::layout::{Layout, Swizzle};
 use cutemplate::plan::ParamType;
 use cutemplate::view::{Access, Arguments, View, ViewLayout, ViewMut};
+use cutlass_sys::Finder;
 
 /// Stands for any kernel of one's own.
 struct Own;
@@ -38,6 +42,56 @@ fn rope() -> Entry {
         .scalar("scale", ParamType::F32)
         .grid("ceil_div(rows * half, 128)")
         .block(128)
+}
+
+/// CuTe agrees that the types which Rust writes are those that its own functions make.
+#[test]
+fn constants_of_rust_are_types_of_cute() {
+    let text = r#"
+#include "constants_constants.cuh"
+static_assert(is_same_v<Mma, decltype(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2,_1>, Stride<_1,_2,_4>>{}, Tile<_32,_32,_16>{}))>);
+static_assert(is_same_v<decltype(Copy{}.get_layoutS_TV()),
+  decltype(make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, half_t>{}, Layout<Shape<_16,_8>, Stride<_8,_1>>{}, Layout<Shape<_1,_8>>{}).get_layoutS_TV())>);
+static_assert(is_same_v<Element, __half> && Stages == 3 && Pads);
+static_assert(Smem{}(1, 0) == 9 && cosize(Smem{}) == 64);
+__global__ void stages(int* y) { if (threadIdx.x < Stages) y[threadIdx.x] = size(Smem{}); }
+"#;
+    let mma = MmaAtom::named("SM80_16x8x16_F32F16F16F32_TN").unwrap();
+    let mma = TiledMma::new(mma, &layout("(2,2,1):(1,2,4)"), &"[32,32,16]".parse().unwrap()).unwrap();
+    let copy = CopyAtom::named("UniversalCopy<uint128_t>", 16).unwrap();
+    let copy = make_tiled_copy(&copy, &layout("(16,8):(8,1)"), &layout("(1,8):(0,1)")).unwrap();
+    let entry = Entry::new("stages").operand("y", DType::I32, Access::Write, "3:1").block(32);
+    let cuda = Cuda::text(text)
+        .constant("Mma", &mma)
+        .constant("Copy", &copy)
+        .constant("Smem", &(Swizzle::new(2, 0, 3).unwrap(), &layout("(8,8):(8,1)")))
+        .constant("Element", &DType::F16)
+        .constant("Stages", &3_i32)
+        .constant("Pads", &true)
+        .entry(entry);
+    let out = tempfile::tempdir().unwrap();
+    let all = built(Config::new().arch(Arch::Sm80).cuda("constants", cuda), out.path());
+    let mut y = [0_i32; 3];
+    let args = Arguments::<Own, _>::new().write(ViewMut::host_strided(&mut y, ViewLayout::row_major(&[3]).unwrap()));
+    kernel(out.path(), &all[0]).check_against(args, |_, _| (64.0, 0.0)).unwrap();
+}
+
+fn layout(text: &str) -> Layout {
+    text.parse().unwrap()
+}
+
+/// cargo runs a build script again where a header changes that the text includes.
+#[test]
+fn headers_beside_a_text_are_found_and_watched() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().canonicalize().unwrap();
+    fs::write(root.join("count.cuh"), "constexpr int COUNT = 3;\n").unwrap();
+    let text = "#include \"count.cuh\"\nextern \"C\" __global__ void three(int* y) { *y = COUNT; }\n";
+    fs::write(root.join("three.cu"), text).unwrap();
+    let compiler = Compiler::new(&Finder::from_env(), &mut ()).unwrap();
+    let listing = compiler.list(&root.join("three.cu"), &Targets::new([Arch::Sm80]).unwrap()).unwrap();
+    assert_eq!(listing.entries[0].symbol, "three");
+    assert!(listing.compiled.inputs().contains(&root.join("count.cuh")), "{:?}", listing.compiled.inputs());
 }
 
 /// Compiles into a folder of its own.
@@ -64,12 +118,12 @@ fn a_text_is_compiled_and_runs_on_the_executor() {
     let before: Vec<f16> = numbers(rows * 2 * half).into_iter().map(f16::from_f32).collect();
     let (cosines, sines) = (numbers(rows * half), numbers(rows * half + 3));
     let mut x = before.clone();
-    let layout = |cols: usize| ViewLayout::matrix([rows as i64, cols as i64], cols as i64);
+    let matrix = |cols: usize| ViewLayout::matrix([rows as i64, cols as i64], cols as i64);
     let kernel = kernel(out.path(), one);
     let args = Arguments::<Own, _>::new()
-        .write(ViewMut::host_strided(&mut x, layout(2 * half)))
-        .read(View::host_strided(&cosines, layout(half)))
-        .read(View::host_strided(&sines, layout(half)))
+        .write(ViewMut::host_strided(&mut x, matrix(2 * half)))
+        .read(View::host_strided(&cosines, matrix(half)))
+        .read(View::host_strided(&sines, matrix(half)))
         .scalar(0.5);
     kernel.launch(args).unwrap();
     for (at, found) in x.iter().enumerate() {
