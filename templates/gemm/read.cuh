@@ -7,7 +7,7 @@ read_part(bool is_read, bool in_pairs, Src const& src, Crd const& crd, Inside co
 {
   auto const distinct = filter_zeros(src.stride(), src.shape());
   Tensor part = make_tensor<T>(make_layout(src.shape(), compact_major<LayoutLeft>(distinct)));  // (CPY,AT_ONCE)
-  Tensor at = filter_zeros(crd, src.stride());                                                 // (CPY,AT_ONCE) less modes of stride 0
+  Tensor at = filter_zeros(crd, src.stride());                                                 // (CPY,AT_ONCE) less broadcast modes
   auto const copy_inside = [&](auto const& from, auto&& to) {
     CUTE_UNROLL
     for (int i = 0; i < size(to); ++i) {
