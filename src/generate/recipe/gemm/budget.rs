@@ -38,7 +38,7 @@ impl Needs<'_> {
 #[derive(Clone, Debug)]
 pub(super) enum Budget {
     Sm80(Warps),
-    Sm90a(Warpgroups),
+    Sm90a(Box<Warpgroups>),
 }
 
 /// `mma.sync`: each warp copies, multiplies and stores.
@@ -113,7 +113,7 @@ impl Budget {
                 at_once: at_once(needs),
                 fetches_ahead: fetches_ahead(needs),
             }),
-            Isa::Sm90a => Budget::Sm90a(warpgroups(needs)),
+            Isa::Sm90a => Budget::Sm90a(Box::new(warpgroups(needs))),
         }
     }
 
