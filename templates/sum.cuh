@@ -42,7 +42,8 @@ kernel([[ plan.name() ]]_params const& params)
 {% for t in inputs %}{% let x = t.name %}  auto const ptr_[[ x ]] = static_cast<Element[[ x ]] const*>(params.[[ t.param ]]);
   auto const stride_[[ x ]] = make_stride(params.ld[[ t.param ]], [[ t.stride_n ]]);
   Tensor m[[ x ]] = make_tensor(make_gmem_ptr(ptr_[[ x ]]), shape_MN, stride_[[ x ]]);  // (M,N)
-{% endfor %}  Tensor m[[ y.name ]] = make_tensor(make_gmem_ptr(static_cast<Element[[ y.name ]]*>(params.[[ y.param ]])), make_shape(params.m),
+{% endfor %}  Tensor m[[ y.name ]] = make_tensor(make_gmem_ptr(static_cast<Element[[ y.name ]]*>(params.[[ y.param ]])),
+                          make_shape(params.m),
                           make_stride(params.inc[[ y.param ]]));  // (M)
 
   //

@@ -7,9 +7,10 @@ use std::process::ExitStatus;
 
 use super::signature::SignatureError;
 use crate::bundle::{BundleError, Manifest, RecipesError, Resources, StaleBundle};
-use crate::cuda::{DECLARED, Own};
+use crate::cuda::DECLARED;
 use crate::diagnostic::{PlanError, debug_as_display};
 use crate::emit::Unit;
+use crate::plan::Own;
 use crate::store::StoreError;
 
 /// A kernel could not be built.

@@ -8,8 +8,8 @@ use super::error::Error;
 use super::nvcc::Compiler;
 use super::signature;
 use crate::arch::Targets;
-use crate::cuda::Own;
 use crate::digest::Digest;
+use crate::plan::Own;
 
 /// A file of CUDA C++ as nvcc made it.
 #[derive(Clone, Debug)]

@@ -4,8 +4,9 @@ use std::fmt;
 
 use super::listing::{ListedEntry, ListedParam};
 use super::ptx_whole::{Word, words};
-use crate::cuda::{Compiled, CompiledParam, Mismatch, Own, OwnEntry, compare};
+use crate::cuda::{Compiled, CompiledParam, Mismatch, compare};
 use crate::diagnostic::debug_as_display;
+use crate::plan::own::{Own, OwnEntry};
 
 /// An entry is not what it is declared to be.
 #[derive(Clone, PartialEq, Eq)]

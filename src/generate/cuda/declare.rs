@@ -6,10 +6,11 @@ use super::entry::{Entry, Operand as Tensor, Param};
 use super::expr::Scope;
 use super::layout::{Declared, Part};
 use super::params::{Flat, Source};
-use super::text::{Own, OwnKernel};
+use super::text::OwnKernel;
 use super::{Cuda, FAMILY};
 use crate::arch::Targets;
 use crate::diagnostic::{Code, PlanError};
+use crate::plan::Own;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{
     self, Abi, Call, Demand, DemandKind, Given, Int, Operand, ParamStruct, ParamType, Plan, Reach, Rule, interned,

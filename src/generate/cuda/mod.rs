@@ -19,19 +19,16 @@ pub(crate) use params::LOW;
 #[cfg_attr(not(feature = "build"), allow(unused_imports, reason = "a build compares"))]
 pub(crate) use signature::{Compiled, CompiledParam, Mismatch, compare};
 #[cfg_attr(not(feature = "build"), allow(unused_imports, reason = "a build compiles"))]
-pub(crate) use text::{DECLARED, Own, OwnEntry};
+pub(crate) use text::DECLARED;
+
+pub use crate::plan::own::FAMILY;
+pub(crate) use crate::plan::own::VOUCHED;
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::digest::Digest;
 use crate::plan::Plan;
 use crate::settings::Settings;
-
-/// The family of all kernels of one's own.
-pub const FAMILY: &str = "cuda";
-
-/// The setting that says whether somebody vouches for a kernel.
-pub(crate) const VOUCHED: &str = "vouched";
 
 /// The setting with what a kernel does.
 pub(crate) const DOC: &str = "doc";

@@ -1,39 +1,12 @@
 //! The parameters of an entry, laid out as C lays them out: flat fields for a launch, and what the compiler has to tell of each.
 
 use super::entry::{Operand, Param};
-use crate::dtype::DType;
+use crate::plan::own::{Known, KnownType};
 use crate::plan::{Field, Given, ParamType, WORKSPACE};
 use crate::view::Access;
 
 /// The meaning of a field with the low half of an integer of 64 bits.
 pub(crate) const LOW: &str = "the low 32 bits of a run-time scalar";
-
-/// What a parameter, or a field of a struct, is declared to be.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Known {
-    pub(crate) name: String,
-    pub(crate) size: usize,
-    pub(crate) align: usize,
-    /// Bytes from the start of the struct that it is a field of.
-    pub(crate) offset: usize,
-    pub(crate) is: KnownType,
-}
-
-/// The type of a declared parameter.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum KnownType {
-    /// A pointer to elements, which are written or only read, at a multiple of so many bytes.
-    Pointer {
-        dtype: DType,
-        writes: bool,
-        align: usize,
-    },
-    /// A pointer to bytes.
-    Workspace,
-    Integer,
-    Float,
-    Struct(Vec<Known>),
-}
 
 impl Known {
     /// The fields of a struct.

@@ -1,9 +1,7 @@
 //! A declared entry beside the one that nvcc made: where they differ.
 
-pub(crate) use super::params::Known;
-use super::params::KnownType;
-use super::text::OwnEntry;
 use crate::dtype::DType;
+use crate::plan::own::{Known, KnownType, OwnEntry};
 
 /// A parameter that nvcc made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

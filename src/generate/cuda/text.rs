@@ -1,10 +1,10 @@
 //! The files that nvcc gets for a text of one's own: the text, its constants, and a translation unit in which the compiler tells what
 //! the declared entries are.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use super::params::{Flat, Known};
+use super::params::Flat;
 use super::{Cuda, Source, declare};
 #[cfg(feature = "emit")]
 use crate::digest::Digest;
@@ -13,36 +13,7 @@ use crate::emit::{self, SourceFile, Unit};
 use crate::plan::KernelPlan;
 #[cfg(feature = "emit")]
 use crate::plan::Plan;
-
-/// A text of one's own, and what it takes to compile it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Own {
-    name: String,
-    /// The name of the text's file, and the path that it was read from.
-    file: String,
-    origin: Option<PathBuf>,
-    text: Arc<str>,
-    constants: String,
-    entries: Vec<OwnEntry>,
-    pub(crate) cutlass: bool,
-    pub(crate) include_dirs: Vec<PathBuf>,
-}
-
-/// A declared entry, as the build compares it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct OwnEntry {
-    /// The name in the compiled code.
-    pub(crate) name: String,
-    /// As C++ names it.
-    pub(crate) function: String,
-    pub(crate) params: Vec<Known>,
-    pub(crate) threads: [u32; 3],
-    pub(crate) cluster: u32,
-    /// Whether launches ask for dynamic shared memory.
-    pub(crate) shared: bool,
-    /// The declaration in a line.
-    line: String,
-}
+use crate::plan::own::{Known, Own, OwnEntry};
 
 impl Own {
     pub(super) fn new(cuda: &Cuda, name: &str, names: &[String], text: Arc<str>) -> Self {

@@ -12,9 +12,8 @@ pub use tiling::element;
 pub(crate) use tiling::tiler_type;
 pub use tiling::{Alias, Assertion};
 
-use crate::cuda::Own;
 use crate::digest::Digest;
-use crate::plan::Plan;
+use crate::plan::{Own, Plan};
 
 /// C++ that refuses flags under which arithmetic is not IEEE's: `assert_ieee()`, called in a kernel.
 pub const ASSERT_IEEE: &str = include_str!("../../../templates/ieee.cuh");
@@ -92,7 +91,7 @@ impl Unit {
         &self.files[1]
     }
 
-    /// The parameter struct as a C header, `<name>_params.h`; of a text of [one's own](crate::cuda) that text.
+    /// The parameter struct as a C header, `<name>_params.h`; of a text of one's own that text.
     pub fn params(&self) -> &SourceFile {
         &self.files[2]
     }

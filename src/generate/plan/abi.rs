@@ -1,8 +1,7 @@
 //! The data that a launch needs of a kernel, besides its code.
 
-use super::bind;
+use super::{bind, own};
 use crate::arch::Targets;
-use crate::cuda;
 use crate::diagnostic::{BindError, Code, Defect, Diagnostic, Severity};
 use crate::plan::rule::NotItsTensors;
 use crate::plan::{Binding, Draft, Entry, Operand, ParamStruct, ProblemShape, Reach};
@@ -34,7 +33,7 @@ impl Abi {
 
     /// Whether a safe function may launch it: its family proves its kernels, or somebody vouches for this one.
     pub fn is_vouched(&self) -> bool {
-        self.family() != cuda::FAMILY || self.settings().get(cuda::VOUCHED) == Some("yes")
+        self.family() != own::FAMILY || self.settings().get(own::VOUCHED) == Some("yes")
     }
 
     /// The Rust type of the recipe, in [`crate::recipe`].

@@ -13,6 +13,7 @@ mod given;
 mod int;
 mod name;
 mod operand;
+pub(crate) mod own;
 mod params;
 mod problem_shape;
 mod product;
@@ -39,6 +40,7 @@ pub use given::{Given, Merging};
 pub use int::{Int, IntOp, NoInt};
 pub(crate) use name::kept as interned;
 pub use operand::{ModeStride, Operand};
+pub use own::Own;
 pub use params::{Field, PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use problem_shape::ProblemShape;
 pub use product::{Arithmetic, Product};
@@ -48,7 +50,6 @@ pub(crate) use rule::{Geometry, Grid};
 pub use rule::{GridRule, MapRule, Reach, Rule, Step, Steps};
 
 use crate::arch::Targets;
-use crate::cuda::Own;
 use crate::diagnostic::{BindError, Diagnostic};
 use crate::model::{Prediction, SharedAnalysis};
 use crate::view::{Access, ViewRef};
@@ -77,7 +78,7 @@ pub trait KernelPlan: fmt::Debug + Send + Sync {
     fn max_registers(&self) -> Option<u64> {
         None
     }
-    /// The text that it is of, where that is [one's own](crate::cuda): CUDA C++, which no template renders.
+    /// The text that it is of, where that is one's own: CUDA C++, which no template renders.
     #[doc(hidden)]
     fn own(&self) -> Option<&Own> {
         None
@@ -142,9 +143,9 @@ impl Plan {
         self.kernel.max_registers()
     }
 
-    /// The stem of the files of its compiled text, which several kernels of [one's own](crate::cuda) share.
+    /// The stem of the files of its compiled text, which several kernels of one's own share.
     pub(crate) fn stem(&self) -> &str {
-        self.kernel.own().map_or(self.name(), Own::name)
+        self.kernel.own().map_or(self.name(), |own| own.name.as_str())
     }
 
     /// What the outputs of the kernel must be, if its family says so.
