@@ -64,7 +64,8 @@ kernel(sum_f16_block_params const& params)
   auto const ptr_B = static_cast<ElementB const*>(params.b);
   auto const stride_B = make_stride(params.ldb, _1{});
   Tensor mB = make_tensor(make_gmem_ptr(ptr_B), shape_MN, stride_B);  // (M,N)
-  Tensor mY = make_tensor(make_gmem_ptr(static_cast<ElementY*>(params.y)), make_shape(params.m),
+  Tensor mY = make_tensor(make_gmem_ptr(static_cast<ElementY*>(params.y)),
+                          make_shape(params.m),
                           make_stride(params.incy));  // (M)
 
   //

@@ -13,12 +13,11 @@ fn integers(count: usize) -> Vec<f32> {
 }
 
 type Args<'a, K> = Arguments<'a, K, HostMemory>;
+/// What makes the arguments of a stencil: x, y, centre, side.
+type Make<K> = for<'a> fn(View<'a, f32, HostMemory>, ViewMut<'a, f32, HostMemory>, f32, f32) -> Args<'a, K>;
 
 /// A stencil on a grid whose rows and planes have gaps, compared with the definition.
-fn run<K: Kind>(
-    artifact: &Artifact<'_>,
-    args: for<'a> fn(View<'a, f32, HostMemory>, ViewMut<'a, f32, HostMemory>, f32, f32) -> Args<'a, K>,
-) -> Result<(), Error> {
+fn run<K: Kind>(artifact: &Artifact<'_>, args: Make<K>) -> Result<(), Error> {
     let ([nz, ny, nx], [plane, row]) = ([3_i64, 7, 45], [7 * 48 + 5, 48]);
     let layout = ViewLayout::strided(&[nz, ny, nx], &[plane, row, 1]).expect("a layout");
     let x = integers((nz * plane) as usize);
@@ -105,7 +104,7 @@ fn kernels_are_right_on_a_gpu() {
     super::exec::Kernel::<stencil::Entry>::load(&stencil::ARTIFACT).expect("PTX").launch(args).expect("runs");
     assert_eq!(on_gpu, on_cpu);
     let kernel = Kernel::<stencil::Entry>::load(&gpu, &stencil::ARTIFACT).expect("code");
-    let mut views: [cutemplate::view::AnyView<'_, cutemplate::view::Device>; 0] = [];
+    let mut views: [cutemplate::view::AnyView<'_, cutemplate::view::DeviceMemory>; 0] = [];
     let refused = kernel.any().launch_with(&stream, &mut views, &[]).expect_err("nobody vouches");
     assert!(matches!(refused, LaunchError::Unvouched { .. }), "{refused}");
 

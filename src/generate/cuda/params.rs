@@ -171,6 +171,7 @@ fn known(param: &Param) -> Known {
 mod tests {
     use super::*;
     use crate::cuda::{Entry, Struct};
+    use crate::dtype::DType;
     use crate::plan::ParamStruct;
 
     #[test]

@@ -13,7 +13,9 @@ use crate::emit::{self, SourceFile, Unit};
 use crate::plan::KernelPlan;
 #[cfg(feature = "emit")]
 use crate::plan::Plan;
-use crate::plan::own::{Known, Own, OwnEntry};
+#[cfg(feature = "emit")]
+use crate::plan::own::Known;
+use crate::plan::own::{Own, OwnEntry};
 
 impl Own {
     pub(super) fn new(cuda: &Cuda, name: &str, names: &[String], text: Arc<str>) -> Self {

@@ -26,7 +26,7 @@ fn plan() -> Plan {
 
 fn spilled() -> Manifest {
     let row = Resources {
-        entry: "one".into(),
+        entry: plan().name().to_owned(),
         arch: "sm_80".into(),
         registers: 255,
         spill_stores: 16,
@@ -53,7 +53,10 @@ fn a_recipe_can_deny_spills() {
     let check = |plan: Plan| Config::new().check_spills(&[plan], [&spilled()].into_iter());
     assert!(check(plan()).is_ok());
     let error = check(strict).expect_err("denied").to_string();
-    assert!(error.contains("one on sm_80: 16 bytes stored and 0 loaded by each thread, with 255 registers"), "{error}");
+    assert!(
+        error.contains("elementwise_add_f16 on sm_80: 16 bytes stored and 0 loaded by each thread, with 255 registers"),
+        "{error}"
+    );
 }
 
 #[test]
