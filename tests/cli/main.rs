@@ -4,6 +4,7 @@
 mod arrays;
 mod bundle;
 mod check;
+mod demo;
 mod layouts;
 mod machine;
 mod run;

@@ -1,4 +1,6 @@
-//! `cutemplate demo`: the whole path once, from a recipe to verified elements.
+//! `cutemplate demo`: a race that is found without a GPU, then the whole path once, from a recipe to verified elements.
+
+mod barrier;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,6 +23,7 @@ const ROWS: u64 = 1023;
 const COLS: u64 = 511;
 
 pub(crate) fn run(args: &DemoArgs, out: &Output) -> Result<ExitCode, Failure> {
+    barrier::show(out)?;
     let recipe = ElementwiseAdd::default();
     out.section("The recipe", format_args!("  {recipe:?}\n"));
 
@@ -30,7 +33,10 @@ pub(crate) fn run(args: &DemoArgs, out: &Output) -> Result<ExitCode, Failure> {
 
     let unit = render(&plan);
     let files = write(&unit, &args.out).map_err(|e| Failure::message(format_args!("{}: {e}", args.out.display())))?;
-    out.section("The C++, as a CuTe engineer would write it", format_args!("  {}\n", files.join("\n  ")));
+    out.section(
+        "The C++, as a CuTe engineer would write it",
+        format_args!("  {}\n\n{}\n", files.join("\n  "), kernel(&unit)),
+    );
     out.object(json!({ "files": files }));
 
     let compiled = device::fatbin(&plan, &unit, out)?;
@@ -52,6 +58,13 @@ pub(crate) fn run(args: &DemoArgs, out: &Output) -> Result<ExitCode, Failure> {
     }
     let run = Run { device: &device, problem: &[ROWS as i64, COLS as i64], ld: None, scalars: &[], stages: None };
     run::verified(&plan, inputs, &run, &[args.out.join("c.npy")], out)
+}
+
+/// The function that computes, of the whole text.
+fn kernel(unit: &Unit) -> &str {
+    let text = &unit.header().text;
+    let from = text.find("\nkernel(").and_then(|at| text[..at].rfind("\n\n")).map_or(0, |at| at + 2);
+    text[from..].split_inclusive("\n}\n").next().unwrap_or(text)
 }
 
 fn write(unit: &Unit, folder: &Path) -> std::io::Result<Vec<String>> {
