@@ -196,7 +196,7 @@ CUresult cuFuncSetAttribute(void* function, int attribute, int value) {
 CUresult cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size_t* size) {
   (void)function;
   if (index >= (size_t)setting("STAND_IN_PARAMS", 1)) return INVALID_VALUE;
-  *offset = 0;
+  *offset = 112;  // as a driver says of a struct with tensor maps
   *size = (size_t)setting("STAND_IN_PARAM_SIZE", 64);
   return SUCCESS;
 }

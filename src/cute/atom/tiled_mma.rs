@@ -87,13 +87,13 @@ impl TiledMma {
 
     /// The atom layout, `(m,n,k)` to the number of the atom.
     #[must_use]
-    pub fn atom_layout(&self) -> &Layout {
+    pub(crate) fn atom_layout(&self) -> &Layout {
         &self.atoms
     }
 
     /// The permutations of M, N and K.
     #[must_use]
-    pub fn permutations(&self) -> &[Tiler; 3] {
+    pub(crate) fn permutations(&self) -> &[Tiler; 3] {
         &self.permutations
     }
 

@@ -58,10 +58,9 @@ impl LoadedEntry {
         let params = if entry.params.is_empty() { &one[..] } else { &entry.params };
         for (index, required) in params.iter().enumerate() {
             // SAFETY: as for this function.
-            let found = unsafe { param_info(function, index) }.map_err(driver)?;
-            if found.as_ref() != Some(required) {
-                let (found, required) = (found.map(|[_, size]| size), required[1]);
-                return Err(LoadError::Params { kernel: entry.name.clone(), found, required });
+            let found = unsafe { param_size(function, index) }.map_err(driver)?;
+            if found != Some(required[1]) {
+                return Err(LoadError::Params { kernel: entry.name.clone(), found, required: required[1] });
             }
         }
         let offsets = params.iter().map(|[offset, _]| *offset).collect();
@@ -171,15 +170,16 @@ unsafe fn resources(function: sys::CUfunction) -> Result<Resources, DriverError>
     })
 }
 
-/// The offset and the size of a parameter, in bytes, if there is one.
+/// The size of a parameter, in bytes, if there is one. The driver's offsets count from the constant bank's own start: the first parameter
+/// of 128 bytes' alignment has another one than 0.
 ///
 /// # Safety
 /// The function's module is loaded.
-unsafe fn param_info(function: sys::CUfunction, index: usize) -> Result<Option<[usize; 2]>, DriverError> {
+unsafe fn param_size(function: sys::CUfunction, index: usize) -> Result<Option<usize>, DriverError> {
     let (mut offset, mut size) = (0, 0);
     // SAFETY: as for this function; both results are written to locals.
     match unsafe { sys::cuFuncGetParamInfo(function, index, &mut offset, &mut size) }.result() {
-        Ok(()) => Ok(Some([offset, size])),
+        Ok(()) => Ok(Some(size)),
         // The driver's error for an unknown parameter.
         Err(result::DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => Ok(None),
         Err(e) => Err(DriverError::of("cuFuncGetParamInfo")(e)),
