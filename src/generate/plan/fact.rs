@@ -1,12 +1,14 @@
 //! The facts that a plan prints of its decisions.
 
+use std::borrow::Cow;
+
 use crate::tiling::{CopyCount, CopyOp, Counts, Engine, TileCopy, Tiling};
 
 /// One decision or count, with the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     /// The subject.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The decided or counted quantity, with its unit.
     pub value: String,
     /// The reason, or the source.
@@ -15,8 +17,8 @@ pub struct Fact {
 
 impl Fact {
     /// A decision under its name, with its unit and its reason.
-    pub fn new(name: &'static str, value: impl ToString, why: &str) -> Self {
-        Self { name, value: value.to_string(), why: why.to_owned() }
+    pub fn new(name: impl Into<Cow<'static, str>>, value: impl ToString, why: &str) -> Self {
+        Self { name: name.into(), value: value.to_string(), why: why.to_owned() }
     }
 
     /// The facts of a tiling: tile, MMAs, warps, shared memory, and the instructions of a k-tile.
@@ -37,12 +39,7 @@ impl Fact {
         }
         for tensor in smem {
             let swizzle = tensor.swizzle.map_or_else(String::new, |s| format!("{s} o "));
-            let name = match tensor.name {
-                "A" => "sA",
-                "B" => "sB",
-                _ => "sD",
-            };
-            facts.push(Self::new(name, format!("{swizzle}{}", tensor.layout), tensor.modes));
+            facts.push(Self::new(format!("s{}", tensor.name), format!("{swizzle}{}", tensor.layout), tensor.modes));
         }
         if let Ok(counts) = tiling.counts() {
             facts.extend(Self::counted(tiling, &counts));

@@ -56,8 +56,8 @@ fn text(block: &mut String, plan: &Plan, files: &Files) {
     }
     for fact in plan.facts() {
         // Of a copy and a mix, the reason says which and what of.
-        let why = if ["copies", "mix"].contains(&fact.name) { format!(" {}", fact.why) } else { String::new() };
-        line(block, fact.name, &format!("{}{why}", fact.value));
+        let why = if ["copies", "mix"].contains(&&*fact.name) { format!(" {}", fact.why) } else { String::new() };
+        line(block, &fact.name, &format!("{}{why}", fact.value));
     }
     for suffix in [".cuh", ".cu", "_params.h"] {
         file(block, &format!("{}{suffix}", plan.name()), files);
