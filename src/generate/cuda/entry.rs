@@ -293,10 +293,10 @@ impl Entry {
     /// Vouches for the kernel, so that its launch on a GPU is a safe function.
     ///
     /// # Safety
-    /// On views that the declaration accepts, whatever their elements and the scalars, the kernel writes only elements of operands that
-    /// are declared to be written, reads only elements of its operands and what it wrote, and its threads do not race. It ends. It touches
-    /// no other memory of the context: no address comes from elsewhere. Tests on the executor look for all of this on the views that they
-    /// launch, and prove it for none.
+    /// The following holds on all views that the declaration accepts, whatever their elements and the scalars. The kernel writes only
+    /// elements of operands that are declared to be written. It reads only elements of its operands, and what it wrote. Its threads do
+    /// not race, and it ends. It touches no other memory of the context: no address comes from elsewhere. Tests on the executor look for
+    /// all of this on the views that they launch, and prove it for no others.
     #[must_use]
     pub unsafe fn vouched(mut self) -> Self {
         self.vouched = true;

@@ -191,7 +191,7 @@ fn known_element(name: &str) -> Option<&'static [DType]> {
         "__nv_fp8_e4m3" | "float_e4m3_t" | "__nv_fp8x2_e4m3" | "__nv_fp8x4_e4m3" => &[E4m3],
         "__nv_fp8_e5m2" | "float_e5m2_t" | "__nv_fp8x2_e5m2" | "__nv_fp8x4_e5m2" => &[E5m2],
         "int" | "unsigned int" | "int2" | "int4" | "uint2" | "uint4" => &[I32],
-        // Bits of 16, or of 8, may be those of any type of that width.
+        // Integers of 16 or 8 bits may hold the bits of any type of that width.
         "short" | "unsigned short" => &[I16, F16, Bf16],
         "char" | "signed char" | "unsigned char" => &[I8, U8, Bool, E4m3, E5m2],
         "bool" => &[Bool],

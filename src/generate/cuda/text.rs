@@ -47,7 +47,7 @@ impl Own {
         }
     }
 
-    /// A file of which nothing is declared.
+    /// A file without declared entries.
     #[cfg(feature = "build")]
     pub(crate) fn of_file(path: &Path, text: Arc<str>) -> Self {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();

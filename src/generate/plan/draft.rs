@@ -61,10 +61,10 @@ impl Draft {
     /// The plan, without facts.
     ///
     /// # Safety
-    /// A launch of the plan's kernel is a safe call. So for all views and scalars that [`Abi::bind_with`] accepts, the entries of
-    /// the kernel's text, with the grids and parameters that the rule makes, touch no memory but that of the views, the
-    /// workspace and their own shared memory, and write the memory of no view that is read. Proofs of the family's tiling and
-    /// its bounds give reasons for it.
+    /// A launch of the plan's kernel is a safe call. So this holds for all views and scalars that [`Abi::bind_with`] accepts, with the
+    /// grids and parameters that the rule makes. The text's entries touch the views, the workspace and their own shared
+    /// memory, and nothing else. They write no view that is read, and their threads do not race. The proofs of the tiling and the
+    /// rule's bounds are the reasons.
     pub unsafe fn plan(self, kernel: impl KernelPlan + 'static) -> Plan {
         Plan {
             abi: Abi::new(self),

@@ -107,7 +107,7 @@ impl ProblemShape {
         Self { batches: Some(extent), ..self }
     }
 
-    /// The same; that mode of that operand has one coordinate for each group of so many: a scale of 128 columns.
+    /// The same; one mode of an operand has a coordinate for each group of the extent's coordinates: a scale for 128 columns.
     ///
     /// ```
     /// use cutemplate::plan::ProblemShape;

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::expr::{Accept, ExprError, Outputs};
 use crate::plan::{Accepted, Case, Cursor, InputElement, Operand, Reference, ReferenceError};
 use crate::tensor::parallel::GRAIN;
-use crate::tensor::{Tensor, carried, value};
+use crate::tensor::{Tensor, carried, coordinate_at, value};
 use crate::view::Access;
 
 /// Elements that a report names, at most.
@@ -178,12 +178,7 @@ struct Next<'a> {
 
 impl Cursor for Next<'_> {
     fn accepted(&mut self) -> Result<Outputs, ExprError> {
-        let (mut rest, mut coordinate) = (self.index, vec![0; self.part.shape.len()]);
-        for (slot, extent) in coordinate.iter_mut().zip(&self.part.shape).rev() {
-            let extent = extent.unsigned_abs().max(1);
-            *slot = (rest % extent).cast_signed();
-            rest /= extent;
-        }
+        let coordinate = coordinate_at(&self.part.shape, self.index);
         self.index += 1;
         let at = At {
             coordinate: &coordinate,

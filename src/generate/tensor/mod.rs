@@ -16,3 +16,4 @@ pub(crate) use scalar::{carried, value, with_scalar};
 pub use walk::Elements;
 #[cfg(feature = "npy")]
 pub(crate) use walk::Walk;
+pub(crate) use walk::coordinate_at;

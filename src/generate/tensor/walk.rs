@@ -33,6 +33,17 @@ impl Iterator for Elements<'_> {
     }
 }
 
+/// The coordinate of that number in row-major order, of a shape whose extents are positive.
+pub(crate) fn coordinate_at(shape: &[i64], mut index: u64) -> Vec<i64> {
+    let mut coordinate = vec![0; shape.len()];
+    for (slot, extent) in coordinate.iter_mut().zip(shape).rev() {
+        let extent = extent.unsigned_abs().max(1);
+        *slot = (index % extent).cast_signed();
+        index /= extent;
+    }
+    coordinate
+}
+
 /// Offsets of the elements of a tensor in row-major order of their coordinates: the last mode runs fastest.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk {

@@ -6,11 +6,10 @@ use super::extent::Extent;
 use super::job::Job;
 use super::{Error, Kernel};
 use crate::diagnostic::debug_as_display;
-use crate::dtype::DType;
 use crate::expr::Accept;
 use crate::plan::{Binding, BoundTensor};
-use crate::tensor::{GuardReport, Scalar, with_scalar};
-use crate::verify::{Expected, Mismatch, Verdict};
+use crate::tensor::{GuardReport, coordinate_at};
+use crate::verify::{Expected, Mismatch, Verdict, unwritten};
 use crate::view::{Access, AnyView, Args, HostMemory, ViewRef};
 
 /// Outputs of a launch that are not what they have to be.
@@ -88,23 +87,10 @@ fn elements(view: &ViewRef) -> impl Iterator<Item = (Vec<i64>, *mut u8)> + use<>
     let (shape, stride) = (view.layout.shape().to_vec(), view.layout.stride().to_vec());
     let (ptr, item) = (view.ptr, view.dtype.bytes().0);
     (0..view.layout.size().unwrap_or(0)).map(move |index| {
-        let mut rest = index as i64;
-        let mut at = vec![0; shape.len()];
-        for (at, extent) in at.iter_mut().zip(&shape).rev() {
-            *at = rest % extent;
-            rest /= extent;
-        }
+        let at = coordinate_at(&shape, index);
         let offset: i64 = at.iter().zip(&stride).map(|(at, stride)| at * stride).sum();
         let address = ptr + offset.unsigned_abs() * item;
         (at, core::ptr::with_exposed_provenance_mut(address as usize))
-    })
-}
-
-/// Bits that an element does not have if it was written rightly.
-fn wrong(dtype: DType, accept: &Accept) -> u64 {
-    with_scalar!(dtype, T => {
-        let bits = [T::UNWRITTEN, !T::UNWRITTEN, 0].map(|bits| T::of_bits(bits).bits());
-        bits.into_iter().find(|bits| !accept.accepts(dtype, *bits)).unwrap_or(T::UNWRITTEN)
     })
 }
 
@@ -118,7 +104,7 @@ unsafe fn fill(tensor: &BoundTensor, accept: &dyn Fn(&str, &[i64]) -> Accept) {
         return;
     }
     for (at, element) in elements(view) {
-        let bits = wrong(view.dtype, &accept(tensor.name, &at)).to_le_bytes();
+        let bits = unwritten(view.dtype, &accept(tensor.name, &at)).to_le_bytes();
         // SAFETY: the element is there, by the contract of this function, and no larger than its bits.
         unsafe { core::ptr::copy_nonoverlapping(bits.as_ptr(), element, view.dtype.bytes().0 as usize) };
     }
@@ -139,16 +125,13 @@ unsafe fn compare(tensor: &BoundTensor, accept: &dyn Fn(&str, &[i64]) -> Accept)
         if accept.accepts(dtype, found) {
             continue;
         }
-        let unwritten = view.access == Access::Write && found == wrong(dtype, &accept);
+        let unwritten = view.access == Access::Write && found == unwritten(dtype, &accept);
         verdict.mismatches += 1;
         verdict.unwritten += u64::from(unwritten);
         if verdict.first.len() == Verdict::KEPT {
             continue;
         }
-        let expected = match accept.exact(dtype) {
-            Some(bits) => Expected::Bits(bits),
-            None => Expected::Range { range: accept.range(), nan: accept.may_be_nan() },
-        };
+        let expected = Expected::of(&accept, dtype);
         let coordinate = at.iter().map(|at| at.unsigned_abs()).collect();
         verdict.first.push(Mismatch { coordinate, unwritten, found, expected, inputs: Vec::new(), dtype });
     }

@@ -59,7 +59,9 @@ impl LoadedEntry {
         for (index, required) in params.iter().enumerate() {
             // SAFETY: as for this function.
             let found = unsafe { param_size(function, index) }.map_err(driver)?;
-            if found != Some(required[1]) {
+            let [offset, size] = required;
+            let lies_inside = offset.checked_add(*size).is_some_and(|end| end <= abi.params().size());
+            if found != Some(*size) || !lies_inside {
                 return Err(LoadError::Params { kernel: entry.name.clone(), found, required: required[1] });
             }
         }

@@ -23,7 +23,7 @@ pub struct DriverError {
 debug_as_display!(DriverError);
 
 impl DriverError {
-    /// Of a call of that name. Looks up the driver's own words. There is a driver, since it gave the error.
+    /// The error of a driver's call, with the driver's own words. There is a driver, since it gave the error.
     pub fn of(call: &'static str) -> impl FnOnce(result::DriverError) -> Self {
         move |error| {
             let text = |found: Result<&core::ffi::CStr, _>| found.map(|s| s.to_string_lossy().into_owned());

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::expr::{ExprError, Outputs};
 use crate::plan::{Accepted, Baseline, Case, Operand, Plan, ReferenceError};
 use crate::tensor::{Done, Elements, Scalar, Tensor, parallel, with_scalar};
-use crate::verify::verdict::{Expected, Mismatch, Verdict};
+use crate::verify::verdict::{Expected, Mismatch, Verdict, unwritten};
 use crate::view::Access;
 
 /// What is accepted for these inputs, one item for each group of outputs.
@@ -135,10 +135,7 @@ fn marks(
     for _ in part {
         let accepted = evaluated(plan, cursor.accepted(), dtypes.len())?;
         for ((dtype, marks), accept) in dtypes.iter().zip(&mut all).zip(accepted) {
-            marks.push(with_scalar!(*dtype, T => {
-                let wrong = [T::UNWRITTEN, !T::UNWRITTEN, 0].into_iter().map(|bits| T::of_bits(bits).bits());
-                wrong.into_iter().find(|bits| !accept.accepts(*dtype, *bits)).unwrap_or(T::UNWRITTEN)
-            }));
+            marks.push(unwritten(*dtype, &accept));
         }
     }
     Ok(all)
@@ -303,10 +300,7 @@ fn compare(
             if tally.first.len() == Verdict::KEPT {
                 continue;
             }
-            let expected = match accept.exact(dtype) {
-                Some(bits) => Expected::Bits(bits),
-                None => Expected::Range { range: accept.range(), nan: accept.may_be_nan() },
-            };
+            let expected = Expected::of(&accept, dtype);
             let coordinate = elements.tensor().offsets().starting_at(index).coordinate();
             let inputs = cursor.inputs();
             tally.first.push((index, Mismatch { coordinate, unwritten, found: bits, expected, inputs, dtype }));

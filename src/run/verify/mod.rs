@@ -34,6 +34,8 @@ mod verdict;
 
 pub use add::add;
 pub use check::{check, check_against, check_watched, fill_unwritten};
+#[cfg(feature = "ptx")]
+pub(crate) use verdict::unwritten;
 pub use verdict::{Expected, Mismatch, Verdict};
 
 pub use crate::plan::{Baseline, InputElement, ReferenceError};

@@ -3,8 +3,9 @@
 use core::fmt;
 
 use crate::dtype::DType;
+use crate::expr::Accept;
 use crate::plan::{InputElement, dtype_name};
-use crate::tensor::{GuardReport, value};
+use crate::tensor::{GuardReport, Scalar, value, with_scalar};
 
 /// The accepted values of one element.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
@@ -37,6 +38,24 @@ pub struct Mismatch {
     /// The element type.
     #[serde(serialize_with = "dtype_name")]
     pub dtype: DType,
+}
+
+impl Expected {
+    /// What is accepted, in an element of that type.
+    pub(crate) fn of(accept: &Accept, dtype: DType) -> Self {
+        match accept.exact(dtype) {
+            Some(bits) => Expected::Bits(bits),
+            None => Expected::Range { range: accept.range(), nan: accept.may_be_nan() },
+        }
+    }
+}
+
+/// Bits that an element does not have if it was written rightly: the mark of its type, where that is none of what is accepted.
+pub(crate) fn unwritten(dtype: DType, accept: &Accept) -> u64 {
+    with_scalar!(dtype, T => {
+        let all = [T::UNWRITTEN, !T::UNWRITTEN, 0].map(|bits| T::of_bits(bits).bits());
+        all.into_iter().find(|bits| !accept.accepts(dtype, *bits)).unwrap_or(T::UNWRITTEN)
+    })
 }
 
 impl fmt::Display for Mismatch {

@@ -75,8 +75,8 @@ impl Recipe for Gated {
         let decision = tiling.map(|tiling| Decision { recipe: self.clone(), reference: reference::gated(), tiling });
         let decision = checks.finish(decision)?;
         let facts = Fact::of_tiling(&decision.tiling);
-        // SAFETY: the proofs show that each element of a tile is one thread's; the text skips rows past the end, and the rule
-        // refuses columns that are no whole groups, and addresses that are not aligned to vectors.
+        // SAFETY: the proofs show that each element of a tile belongs to one thread. The text skips rows past the end. The rule
+        // refuses columns that do not make whole groups, and addresses that are not aligned to vectors.
         Ok(unsafe { draft(self, name, targets).of_tensors().plan(decision) }.with_facts(facts))
     }
 }
