@@ -1,6 +1,7 @@
 //! `elementwise_apply`: any traced function of up to 8 tensors, as in the last part of NVIDIA's CuTe DSL notebook
 //! `elementwise_add.ipynb`, on every rung of its ladder.
 
+mod classes;
 mod decide;
 #[cfg(feature = "emit")]
 mod emit;
