@@ -187,3 +187,24 @@ fn flags_that_change_what_a_text_computes_make_no_kernel() {
         assert!(error.text.contains("cutemplate_needs_ftz_false_and_no_use_fast_math"), "{error}");
     }
 }
+
+/// The demo needs no compiler for its first part: it carries this PTX.
+#[test]
+fn the_ptx_of_the_demo_is_what_nvcc_makes_of_its_text() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin/cutemplate/demo");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(root.join("reverse.cu"), folder.path().join("reverse.cu")).unwrap();
+    let nvcc = Finder::from_env().nvcc(&mut ()).unwrap();
+    let mut command = Command::new(&nvcc.path);
+    command.args(["-ptx", "-lineinfo", "-arch=sm_80", "reverse.cu", "-o", "reverse.ptx"]).current_dir(folder.path());
+    let made = command.args(nvcc.headers.include_dirs.iter().flat_map(|dir| ["-I".as_ref(), dir.as_os_str()])).output();
+    let made = made.unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    // The name of the file stands with its folder, and comments name the compiler.
+    let code = |path: std::path::PathBuf| -> Vec<String> {
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().trim().to_owned());
+        lines.filter(|line| !line.is_empty() && !line.starts_with(".file")).collect()
+    };
+    assert_eq!(code(folder.path().join("reverse.ptx")), code(root.join("reverse.ptx")));
+}
