@@ -17,8 +17,10 @@ library! {
     doctor = "src/doctor.rs";
     fetch = "src/fetch/mod.rs";
     finder = "src/finder.rs";
+    missing = "src/missing.rs";
     programs = "src/programs.rs";
     progress = "src/progress.rs";
+    toolchain = "src/toolchain.rs";
 }
 
 #[cfg(feature = "oracle")]

@@ -9,4 +9,4 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+crate::include_kernels!();

@@ -30,7 +30,7 @@
 //! it owns:
 //!
 //! ```ignore
-//! include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+//! cutemplate::include_kernels!();
 //!
 //! let gpu = Gpu::find()?;
 //! let kernel = Kernel::load(&gpu, &vector_add::ARTIFACT)?;

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::finder::{Finder, HostToolchain};
+use crate::finder::Finder;
+use crate::toolchain::HostToolchain;
 
 const SOURCES: [&str; 2] = ["oracle/oracle.cpp", "oracle/repeat.cpp"];
 

@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use serde::Serialize;
 
 use crate::find::{Component, Env, Error};
-use crate::finder::{Finder, not_found};
+use crate::finder::Finder;
+use crate::missing::not_found;
 use crate::programs::nvcc_ccbin;
 
 /// How a part stands.
@@ -134,7 +135,7 @@ fn fetched(
                 (State::Fetchable, None, Some(help))
             }
             Ok(_) => {
-                let missing = not_found(component, env);
+                let missing = not_found(&[component], env);
                 let why = component.distrusted(env).map_or(String::new(), |(_, why)| format!("{why}\n"));
                 (State::Missing, None, Some(format!("{why}{}", missing.help())))
             }

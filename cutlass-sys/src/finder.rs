@@ -3,6 +3,7 @@
 use crate::doctor::Report;
 use crate::fetch;
 use crate::find::{Component, CudaHeaders, Cutlass, Env, Error, ErrorKind, Libclang, Nvcc, Tool};
+use crate::missing::not_found;
 use crate::programs::{self, HostCompiler};
 use crate::progress::Progress;
 
@@ -21,28 +22,6 @@ use crate::progress::Progress;
 #[derive(Clone, Debug)]
 pub struct Finder {
     env: Env,
-}
-
-/// All that compiles CuTe C++ for a GPU.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Toolchain {
-    /// The CUTLASS headers.
-    pub cutlass: Cutlass,
-    /// nvcc and the CUDA headers.
-    pub nvcc: Nvcc,
-    /// The C++ compiler that nvcc preprocesses with.
-    pub cxx: HostCompiler,
-}
-
-/// All that compiles CuTe C++ for the CPU.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostToolchain {
-    /// The CUTLASS headers.
-    pub cutlass: Cutlass,
-    /// The CUDA headers.
-    pub cuda: CudaHeaders,
-    /// The C++ compiler.
-    pub cxx: HostCompiler,
 }
 
 /// The programs that read what nvcc made.
@@ -169,29 +148,6 @@ impl Finder {
         programs::python(&self.env)
     }
 
-    /// All that compiles for a GPU. What needs no download is looked for first.
-    ///
-    /// # Errors
-    /// A part is missing, or `NVCC_CCBIN` names none.
-    pub fn toolchain(&self, progress: &mut dyn Progress) -> Result<Toolchain, Error> {
-        let cxx = self.host_compiler()?;
-        programs::nvcc_ccbin(&self.env)?;
-        let cutlass = self.cutlass(progress)?;
-        let nvcc = self.nvcc(progress)?;
-        Ok(Toolchain { cutlass, nvcc, cxx })
-    }
-
-    /// All that compiles for the CPU. What needs no download is looked for first.
-    ///
-    /// # Errors
-    /// A part is missing.
-    pub fn host_toolchain(&self, progress: &mut dyn Progress) -> Result<HostToolchain, Error> {
-        let cxx = self.host_compiler()?;
-        let cutlass = self.cutlass(progress)?;
-        let cuda = self.cuda_headers(progress)?;
-        Ok(HostToolchain { cutlass, cuda, cxx })
-    }
-
     /// The files of which one more would complete [`Finder::toolchain`], or change what it finds, in the order of the search: those
     /// that the variables name, on `PATH`, in the system's directories, in the cache. A build that misses a part waits for them.
     ///
@@ -225,7 +181,7 @@ impl Finder {
             return Ok(found);
         }
         if !self.env.fetch_allowed() {
-            return Err(not_found(component, &self.env));
+            return Err(not_found(&[component], &self.env));
         }
         let job = fetch::Job::new(component, &self.env)?;
         let dir = fetch::provide(&job, &self.env, progress)?;
@@ -246,60 +202,4 @@ fn locate_disassembler(env: &Env) -> Result<Option<Disassembler>, Error> {
     let nvdisasm = Tool::locate_cuda(env, "nvdisasm")?;
     let both = cuobjdump.zip(nvdisasm);
     Ok(both.map(|(cuobjdump, nvdisasm)| Disassembler { cuobjdump, nvdisasm }))
-}
-
-/// The error for a part that is nowhere, where fetching is not allowed.
-pub(crate) fn not_found(component: Component, env: &Env) -> Error {
-    let (what, places, required, help) = match component {
-        Component::Cutlass => (
-            "CUTLASS",
-            "CUTLASS_PATH is not set, and no include/cute/tensor.hpp is in the usual places",
-            format!("CUTLASS {} or newer", crate::MIN_CUTLASS),
-            "set CUTLASS_PATH to a checkout",
-        ),
-        Component::CudaHeaders => (
-            "the CUDA headers",
-            "CUDA_HOME, CUDA_PATH and NVCC are not set, and no new enough CUDA root is in the usual places",
-            format!("cuda_runtime_api.h, crt and cuda/std of CUDA {} or newer", crate::MIN_CUDA),
-            "install the CUDA toolkit, or set CUDA_HOME to its root",
-        ),
-        Component::Nvcc => (
-            "nvcc",
-            "NVCC, CUDA_HOME and CUDA_PATH are not set, and no new enough nvcc is on PATH or in the usual places",
-            format!("nvcc of CUDA {} or newer", crate::MIN_CUDA),
-            "install the CUDA toolkit, or set CUDA_HOME to its root",
-        ),
-        Component::Disassembler => (
-            "the CUDA disassembler",
-            "cuobjdump and nvdisasm are neither in CUDA_HOME nor on PATH nor in the usual places",
-            "cuobjdump and nvdisasm".to_owned(),
-            "install the CUDA toolkit, or set CUDA_HOME to its root",
-        ),
-        Component::Libclang => (
-            "libclang",
-            "LIBCLANG_PATH is not set, and no libclang is in the usual places",
-            "the libclang shared library".to_owned(),
-            "install LLVM, or set LIBCLANG_PATH to the directory of its library",
-        ),
-    };
-    if let Some((dir, why)) = component.distrusted(env) {
-        return Error::new(
-            ErrorKind::FetchNotAllowed,
-            format!("{what} was fetched, and is not used"),
-            why,
-            "files of this user or of the system, which nobody else can write",
-            format!(
-                "remove {}, and set CUTEMPLATE_FETCH=1 to download the pinned, verified wheels again; or {help}",
-                dir.display()
-            ),
-        )
-        .because("what is in it is run");
-    }
-    Error::new(
-        ErrorKind::FetchNotAllowed,
-        format!("{what} not found, and fetching is not allowed"),
-        format!("{places}; nothing is cached, and CUTEMPLATE_FETCH is not 1"),
-        required,
-        format!("{help}; or set CUTEMPLATE_FETCH=1 to download the pinned, verified wheels once"),
-    )
 }

@@ -23,19 +23,22 @@ mod doctor;
 mod fetch;
 mod find;
 mod finder;
+mod missing;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 mod programs;
 mod progress;
+mod toolchain;
 
 pub use doctor::{Part, Report, State};
 pub use find::{
     Component, CudaHeaders, Cutlass, Env, Error, ErrorKind, File, Libclang, MARKER, MIN_CUDA, MIN_CUTLASS, Nvcc,
     Origin, Platform, SystemDirs, Tool, Version, Wheel, claim, trusted,
 };
-pub use finder::{Disassembler, Finder, HostToolchain, Toolchain};
+pub use finder::{Disassembler, Finder};
 pub use programs::{Family, HostCompiler};
 pub use progress::{Progress, Step};
+pub use toolchain::{HostToolchain, Toolchain, ToolchainError};
 
 /// What is found and what is missing in this process's environment. Fetches nothing.
 #[must_use]

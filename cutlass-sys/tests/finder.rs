@@ -342,3 +342,37 @@ fn a_fetched_tool_that_others_can_write_is_not_used() {
         assert!(finder.locate_cutlass().unwrap().is_some());
     }
 }
+
+/// Whoever has to install two things hears of both, and of the variable that is wrong beside them.
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    let temp = tempfile::tempdir().unwrap();
+    let cache = temp.path().to_str().unwrap();
+    let told = |vars: &[(&str, &str)]| {
+        let vars = vars.iter().copied().chain([("CUTEMPLATE_CACHE_DIR", cache), ("CXX", "/bin/true-not-there")]);
+        let error = Finder::new(Env::from_pairs(vars)).toolchain(&mut ()).unwrap_err();
+        error.to_string()
+    };
+    assert_eq!(
+        told(&[]),
+        "error[fetch-not-allowed]: CUTLASS and nvcc not found, and fetching is not allowed\n  \
+         found:    CUTLASS_PATH is not set, and no include/cute/tensor.hpp is in the usual places\n            \
+         NVCC, CUDA_HOME and CUDA_PATH are not set, and no new enough nvcc is on PATH or in the usual places; nothing is cached, and \
+         CUTEMPLATE_FETCH is not 1\n  \
+         required: CUTLASS 4.2.0 or newer\n            nvcc of CUDA 12.0.0 or newer\n  \
+         help:     set CUTLASS_PATH to a checkout; install the CUDA toolkit, or set CUDA_HOME to its root; or set CUTEMPLATE_FETCH=1 to \
+         download the pinned, verified wheels once\n\
+         error[variable]: CXX=/bin/true-not-there is not usable\n  \
+         found:    no such program\n  \
+         required: one C++17 compiler, GCC or Clang: a path or a name on PATH, without options\n  \
+         help:     correct CXX, or unset it to look on the system instead"
+    );
+    let wrong = told(&[("CUDA_HOME", "/nowhere/cuda")]);
+    for line in ["CUTLASS not found", "CUDA_HOME=/nowhere/cuda is not usable", "CXX=/bin/true-not-there is not usable"]
+    {
+        assert!(wrong.contains(line), "{line}: {wrong}");
+    }
+    // Nothing is downloaded for a build that cannot succeed.
+    let wrong = told(&[("CUDA_HOME", "/nowhere/cuda"), ("CUTEMPLATE_FETCH", "1")]);
+    assert!(wrong.starts_with("error[variable]: CUDA_HOME") && wrong.contains("CXX="), "{wrong}");
+}

@@ -3,7 +3,7 @@
 //! ```no_run
 //! # #[cfg(feature = "build")] {
 //! use cutemplate::{build::Config, recipe::ElementwiseAdd};
-//! // In build.rs; the crate then says include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+//! // In build.rs; the crate then says cutemplate::include_kernels!();
 //! Config::new().recipe("vector_add", &ElementwiseAdd::default()).compile();
 //! # }
 //! ```
@@ -13,6 +13,7 @@ pub mod bundle;
 #[cfg(feature = "build")]
 mod driver;
 pub mod fatbin;
+mod included;
 #[cfg(feature = "build")]
 pub(crate) mod store;
 

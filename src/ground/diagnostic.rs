@@ -138,7 +138,8 @@ pub struct Diagnostic {
     pub kernel: Option<String>,
     /// The recipe in its `Debug` form, and the architecture where that matters.
     pub recipe: String,
-    /// The actual value.
+    /// The actual value. A second line may mark a place in it by `^`, with a remark behind.
+    #[serde(serialize_with = "without_mark")]
     pub found: String,
     /// The required value.
     pub required: String,
@@ -148,11 +149,29 @@ pub struct Diagnostic {
     pub help: String,
 }
 
+/// The text on one line: a mark is for who sees the text above it, a remark is for all.
+fn flat(text: &str) -> String {
+    let mut flat = String::new();
+    for line in text.lines() {
+        let part = line.trim_start().trim_start_matches('^').trim_start();
+        if !flat.is_empty() && !part.is_empty() {
+            flat.push_str(if part.len() < line.trim_start().len() { ": " } else { " " });
+        }
+        flat.push_str(part);
+    }
+    flat
+}
+
+fn without_mark<S: serde::Serializer>(found: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&flat(found))
+}
+
 impl Diagnostic {
     /// On one line, for where a message is a line.
     pub fn one_line(&self) -> String {
         let Self { severity, code, kernel, found, required, because, help, .. } = self;
         let title = code.title();
+        let found = flat(found);
         let of = kernel.as_ref().map_or_else(String::new, |kernel| format!("kernel `{kernel}`: "));
         let text = format!(
             "{severity}[{code}]: {of}{title}: found {found}; required {required}, because {because}; help: {help}"
@@ -163,15 +182,15 @@ impl Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}[{}]: {}", self.severity, self.code, self.code.title())?;
+        write!(f, "{}[{}]: {}", self.severity, self.code, self.code.title())?;
         if let Some(kernel) = &self.kernel {
-            writeln!(f, "  kernel:   {kernel}")?;
+            field(f, "kernel:", kernel)?;
         }
-        writeln!(f, "  recipe:   {}", self.recipe)?;
-        writeln!(f, "  found:    {}", self.found)?;
-        writeln!(f, "  required: {}", self.required)?;
-        writeln!(f, "  because:  {}", self.because)?;
-        write!(f, "  help:     {}", self.help)
+        field(f, "recipe:", &self.recipe)?;
+        field(f, "found:", &self.found)?;
+        field(f, "required:", &self.required)?;
+        field(f, "because:", &self.because)?;
+        field(f, "help:", &self.help)
     }
 }
 

@@ -10,6 +10,7 @@ use std::process::Command;
 use cutemplate::build::Config;
 use cutemplate::recipe::ElementwiseAdd;
 use cutlass_sys::{Env, Finder, SystemDirs};
+use expect_test::expect;
 
 use crate::place::{Place, write};
 
@@ -29,7 +30,7 @@ fn main() {
 
 const MAIN: &str = r#"
 fn main() {
-    let module = include_str!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+    let module = include_str!(env!("CUTEMPLATE_KERNELS"));
     println!("{}", if module.contains("one.fatbin") { "kernel" } else { "stub" });
 }
 "#;
@@ -182,6 +183,31 @@ fn an_optional_kernel_is_tried_again_at_every_build() {
     let wrong = user.build(&[("NVCC", "/nowhere/nvcc")]);
     assert_eq!(wrong.printed, None, "{}", wrong.said);
     assert!(wrong.said.contains("NVCC=/nowhere/nvcc is not usable"), "{}", wrong.said);
+}
+
+/// The macro that includes kernels says in its own words that there are none.
+#[test]
+fn a_crate_whose_build_script_leaves_no_kernels_is_told() {
+    let user = Crate::new(false);
+    let at = |path: &str| user.place.root.join(path);
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/build/included.rs");
+    let main = format!("#[path = {own:?}]\n#[macro_use]\nmod included;\n\ninclude_kernels!();\n\nfn main() {{}}\n");
+    write(&at("crate/src/main.rs"), &main);
+    write(&at("crate/build.rs"), "fn main() {}\n");
+    let told = |ran: Ran| ran.said[ran.said.find("error").unwrap()..ran.said.find("  --> ").unwrap()].to_owned();
+    let with_script = told(user.build(&[]));
+    expect![[r#"
+        error: this crate has no kernels to include
+                 found:    no build.rs, or one that calls neither Config::compile() nor bundle::embed()
+                 required: a build.rs beside Cargo.toml that calls one of them: it leaves the file that is included here
+                 help:     fn main() {
+                               use cutemplate::{build::Config, recipe::ElementwiseAdd};
+                               Config::new().recipe("vector_add", &ElementwiseAdd::default()).compile();
+                           }
+    "#]]
+    .assert_eq(&with_script);
+    fs::remove_file(at("crate/build.rs")).unwrap();
+    assert_eq!(told(user.build(&[])), with_script);
 }
 
 #[test]

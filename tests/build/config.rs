@@ -181,11 +181,13 @@ fn without_a_toolkit_there_is_an_error_or_a_stub_that_was_asked_for() {
     let error = config(&place).finder(nothing(&place)).try_compile().unwrap_err();
     assert!(matches!(error, Error::NoToolchain { .. }), "{error}");
     expect![[r#"
-        error[fetch-not-allowed]: CUTLASS not found, and fetching is not allowed
-          found:    CUTLASS_PATH is not set, and no include/cute/tensor.hpp is in the usual places; nothing is cached, and CUTEMPLATE_FETCH is not 1
+        error[fetch-not-allowed]: CUTLASS and nvcc not found, and fetching is not allowed
+          found:    CUTLASS_PATH is not set, and no include/cute/tensor.hpp is in the usual places
+                    NVCC, CUDA_HOME and CUDA_PATH are not set, and no new enough nvcc is on PATH or in the usual places; nothing is cached, and CUTEMPLATE_FETCH is not 1
           required: CUTLASS 4.2.0 or newer
+                    nvcc of CUDA 12.0.0 or newer
           because:  the kernels one, two of this crate are compiled when it is built: without, it would fail where it runs
-          help:     set CUTLASS_PATH to a checkout; or set CUTEMPLATE_FETCH=1 to download the pinned, verified wheels once
+          help:     set CUTLASS_PATH to a checkout; install the CUDA toolkit, or set CUDA_HOME to its root; or set CUTEMPLATE_FETCH=1 to download the pinned, verified wheels once
                     for `cargo check` and documentation CUTEMPLATE_STUB=1 builds without kernels; in build.rs, Config::optional() does where a tool is missing"#]]
     .assert_eq(&error.to_string());
     assert!(out(&place).contains_key("one.fatbin"), "an error leaves what there was");
@@ -201,7 +203,7 @@ fn without_a_toolkit_there_is_an_error_or_a_stub_that_was_asked_for() {
         let module = String::from_utf8(files["cutemplate.rs"].1.clone()).unwrap();
         assert!(module.contains(&format!("Code::Stub {{ why: \"{why}")) && !module.contains("Fatbin"), "{module}");
     };
-    stub(config(&place).finder(nothing(&place)).optional(), "CUTLASS not found");
+    stub(config(&place).finder(nothing(&place)).optional(), "CUTLASS and nvcc not found");
     config(&place).try_compile().unwrap();
     stub(config(&place).finder(place.finder(&[("CUTEMPLATE_STUB", "1")])), "CUTEMPLATE_STUB=1 was set");
     config(&place).finder(place.finder(&[("CUTEMPLATE_STUB", "0")])).try_compile().unwrap();

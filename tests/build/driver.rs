@@ -357,6 +357,7 @@ fn a_compiler_that_nvcc_ccbin_names_and_that_is_not_there_is_the_users_error() {
     for (value, found) in wrong {
         let error = Compiler::new(&place.finder(&[("NVCC_CCBIN", value)]), &mut ()).unwrap_err();
         let Error::Toolchain(told) = &error else { panic!("{error}") };
+        let [told] = told.errors() else { panic!("{error}") };
         assert_eq!((told.what(), told.found()), (&*format!("NVCC_CCBIN={value} is not usable"), found));
         assert!(!error.to_string().contains("report"), "{error}");
         assert!(place.finder(&[("NVCC_CCBIN", value)]).doctor().to_string().contains("NVCC_CCBIN"), "{value}");

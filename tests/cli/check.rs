@@ -118,9 +118,10 @@ fn names_that_nobody_declared_are_refused_with_a_hint() {
             error[CT002]: the value of a setting cannot be read
               recipe:   gemm
               found:    epilogue=relu(alpha * a)
-              required: the function of the accumulator, of C's element and of auxiliary elements, in this order, that gives D, or D and E; they are a, b, c, .. unless it names them
-              because:  found `alpha * a)` at position 5, required an input (a to h), a part named by `let`, or a function with `(`; inputs and run-time scalars are declared in front: |a, alpha| .. or |a; alpha| ..
-              help:     for example epilogue=|a, c, bias; alpha, beta| relu(alpha * a + beta * c + bias)
+                                      ^^^^^
+              required: an input (a to h), a part named by `let`, or a function with `(`
+              because:  epilogue: the function of the accumulator, of C's element and of auxiliary elements, in this order, that gives D, or D and E; they are a, b, c, .. unless it names them
+              help:     inputs and run-time scalars are declared in front: |a, alpha| .. or |a; alpha| ..
         "#]],
     );
     bad(
@@ -130,9 +131,10 @@ fn names_that_nobody_declared_are_refused_with_a_hint() {
             error[CT002]: the value of a setting cannot be read
               recipe:   gemm
               found:    epilogue=relu(C)
-              required: the function of the accumulator, of C's element and of auxiliary elements, in this order, that gives D, or D and E; they are a, b, c, .. unless it names them
-              because:  found `C)` at position 5, required an input (a to h), a part named by `let`, or a function with `(`; inputs are small letters, a for the first
-              help:     for example epilogue=|a, c, bias; alpha, beta| relu(alpha * a + beta * c + bias)
+                                      ^
+              required: an input (a to h), a part named by `let`, or a function with `(`
+              because:  epilogue: the function of the accumulator, of C's element and of auxiliary elements, in this order, that gives D, or D and E; they are a, b, c, .. unless it names them
+              help:     inputs are small letters, a for the first
         "#]],
     );
 }
@@ -307,4 +309,52 @@ fn check_lists_the_entries_of_a_file() {
     assert!(on["mix"]["global"].as_u64() >= Some(2), "{on}");
     let absent = text(&tool(&["check", "kernels/absent.cu"]).stderr);
     assert!(absent.starts_with("error[build]: cannot read kernels/absent.cu\n"), "{absent}");
+}
+
+/// What cannot be read is marked, with the functions that there are and the nearest of them.
+#[test]
+fn a_function_that_is_not_known_is_marked() {
+    for (value, told) in [
+        (
+            "expr=a + sqrtt(b) * c",
+            expect![[r#"
+                error[CT002]: the value of a setting cannot be read
+                  recipe:   elementwise_apply
+                  found:    expr=a + sqrtt(b) * c
+                                     ^^^^^
+                  required: one of the functions abs, exp, exp2, log, log2, sqrt, rsqrt, sin, cos, tanh, erf, relu, sigmoid, silu, gelu, gelu_tanh, min, max, pow, cast, clamp, fma, recip, saturate, select
+                  because:  expr: the function of inputs a to h, or as |x, bias| names them; several outputs with commas; run-time scalars as in |a, b; alpha|
+                  help:     the nearest name is `sqrt`
+            "#]],
+        ),
+        (
+            "expr=|x, x| x",
+            expect![[r#"
+                error[CT002]: the value of a setting cannot be read
+                  recipe:   elementwise_apply
+                  found:    expr=|x, x| x
+                                     ^ the input name `x` twice
+                  required: each name once
+                  because:  expr: the function of inputs a to h, or as |x, bias| names them; several outputs with commas; run-time scalars as in |a, b; alpha|
+                  help:     inputs that are not used need a name, too
+            "#]],
+        ),
+        (
+            "compute=f16",
+            expect![[r#"
+                error[CT002]: the value of a setting cannot be read
+                  recipe:   elementwise_apply
+                  found:    compute=f16
+                                    ^^^ the compute type `f16`
+                  required: f32, f64 or i32
+                  because:  compute: type that the function is evaluated in: f32, f64, i32; auto for f64 where a tensor is f64, i32 where all are integers, else f32
+                  help:     narrower types are stored, and computed in f32
+            "#]],
+        ),
+    ] {
+        bad(&["check", "elementwise_apply", "--set", value], 1, told);
+    }
+    let rows = tool(&["--json", "check", "elementwise_apply", "--set", "expr=|x, x| x"]);
+    let row: serde_json::Value = serde_json::from_slice(&rows.stdout).expect("JSON");
+    assert_eq!(row["error"]["found"], "expr=|x, x| x: the input name `x` twice");
 }

@@ -19,7 +19,7 @@ pub use ops::{LinearRelu, MulRelu, RowSums};
 
 #[allow(missing_docs)]
 mod generated {
-    include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+    cutemplate::include_kernels!();
 }
 
 #[cfg(test)]

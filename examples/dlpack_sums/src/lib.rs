@@ -12,7 +12,7 @@ use cutemplate::interop::dlpack::{DeviceImport, HostImport};
 use cutemplate::launch::{Gpu, Kernel};
 
 mod kernels {
-    include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+    cutemplate::include_kernels!();
 }
 use kernels::row_sums;
 

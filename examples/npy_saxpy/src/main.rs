@@ -10,7 +10,7 @@ use cutemplate::dtype::DType;
 use cutemplate::verify::{Tensor, npy};
 use cutemplate::view::ViewLayout;
 
-include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+cutemplate::include_kernels!();
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -7,7 +7,7 @@ use cutemplate::launch::{Gpu, Kernel};
 use cutemplate::view::{View, ViewLayout, ViewMut};
 
 mod kernels {
-    include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+    cutemplate::include_kernels!();
 }
 pub use kernels::{rope, stencil};
 

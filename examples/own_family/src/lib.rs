@@ -1,3 +1,3 @@
 //! A crate with a kernel of a family that another crate brings: planned and compiled in its build script, launched with types.
 
-include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+cutemplate::include_kernels!();

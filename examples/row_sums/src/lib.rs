@@ -6,7 +6,7 @@ use cutemplate::device::Device;
 use cutemplate::view::ViewLayout;
 
 mod kernels {
-    include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+    cutemplate::include_kernels!();
 }
 use kernels::row_sums;
 

@@ -9,7 +9,7 @@ use cutemplate::view::ViewLayout;
 /// What goes wrong, for `main` to say.
 pub(crate) type Failed = Box<dyn Error>;
 
-include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+cutemplate::include_kernels!();
 
 /// Extents of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

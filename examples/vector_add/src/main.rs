@@ -5,7 +5,7 @@ use std::error::Error;
 use cutemplate::device::Device;
 use cutemplate::view::ViewLayout;
 
-include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+cutemplate::include_kernels!();
 
 fn main() -> Result<(), Box<dyn Error>> {
     let [m, n] = [1023_i64, 511];

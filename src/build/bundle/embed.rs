@@ -16,6 +16,11 @@ use crate::plan::Draft;
 /// The file with the Rust side of all kernels.
 pub(crate) const MODULES: &str = "cutemplate.rs";
 
+/// The directive by which `include_kernels!` finds that file, of this output directory.
+pub(crate) fn included(out: &Path) -> String {
+    format!("rustc-env=CUTEMPLATE_KERNELS={}", out.join(MODULES).display())
+}
+
 /// As [`try_embed`]; prints the error and ends the process where that fails, as a build script should.
 ///
 /// ```no_run
@@ -103,6 +108,7 @@ pub fn try_embed(path: impl AsRef<Path>, crate_name: &str) -> Result<Embedding, 
     let bundle = open(path)?;
     let modules = unpack(&out, &bundle, &format!("::{crate_name}"))?;
     put(&out, MODULES, modules.as_bytes())?;
+    println!("cargo::{}", included(&out));
     Ok(Embedding { path: path.to_owned(), contents: bundle.contents().clone() })
 }
 

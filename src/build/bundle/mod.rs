@@ -5,7 +5,7 @@
 //!
 //! ```no_run
 //! // build.rs, with cutemplate's feature `bundle`.
-//! // The crate then says include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+//! // The crate then says cutemplate::include_kernels!();
 //! # #[cfg(feature = "bundle")]
 //! cutemplate::bundle::embed("kernels.bundle").recipes("kernels.txt");
 //! ```
@@ -40,7 +40,7 @@ pub use contents::{Contents, KernelRow, Licence, Runs, TextRow};
 #[cfg(feature = "bundle")]
 pub use embed::{EmbedError, Embedding, embed, embed_as, try_embed};
 #[cfg(feature = "build")]
-pub(crate) use embed::{MODULES, open, unpack};
+pub(crate) use embed::{MODULES, included, open, unpack};
 pub use error::{BundleError, BundleErrorKind};
 pub use manifest::{FileDigest, Manifest, Resources};
 #[cfg(feature = "bundle")]

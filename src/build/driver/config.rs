@@ -1,6 +1,6 @@
 //! The API of a user's `build.rs`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cutlass_sys::{Env, Finder};
 
@@ -283,7 +283,7 @@ impl Config {
             let mut modules = self.take(path, &out)?;
             modules.extend(self.dispatches.iter().map(|d| self.dispatch_text(d)));
             write(&out.join(bundle::MODULES), modules.as_bytes())?;
-            self.tell(script, Watch::new().lines());
+            self.tell(script, &out, Watch::new().lines());
             return Ok(Vec::new());
         }
         let plans = self.plans()?;
@@ -327,7 +327,7 @@ impl Config {
         }
         modules.extend(self.dispatches.iter().map(|d| self.dispatch_text(d)));
         write(&out.join(bundle::MODULES), modules.as_bytes())?;
-        self.tell(script, say);
+        self.tell(script, &out, say);
         Ok(built)
     }
 
@@ -344,11 +344,12 @@ impl Config {
     }
 
     /// Prints the directives for cargo.
-    fn tell(&self, script: bool, say: Vec<String>) {
+    fn tell(&self, script: bool, out: &Path, say: Vec<String>) {
         let watched =
             self.watched.iter().chain(&self.bundle).map(|path| format!("rerun-if-changed={}", path.display()));
         let variable = self.bundle.as_ref().map(|_| format!("rerun-if-env-changed={}", super::bundle::VARIABLE));
-        for line in say.into_iter().chain(watched).chain(variable).filter(|_| script) {
+        let included = Some(bundle::included(out));
+        for line in say.into_iter().chain(included).chain(watched).chain(variable).filter(|_| script) {
             println!("cargo::{line}");
         }
     }
@@ -421,7 +422,7 @@ impl Config {
                     return Err(Error::NoToolchain { kernels, missing: Box::new(missing) });
                 }
                 watch.files(finder.searched());
-                return Ok(Made::Stubs { why: missing.what().to_owned() });
+                return Ok(Made::Stubs { why: missing.what() });
             }
             Err(error) => return Err(error),
         };

@@ -24,20 +24,14 @@ pub enum Error {
     Plan(#[from] PlanError),
     /// A part of the toolchain is missing or wrong.
     #[error("{0}")]
-    Toolchain(#[from] cutlass_sys::Error),
-    /// A part of the toolchain is missing, so no kernel can be compiled.
-    #[error(
-        "error[{}]: {}\n  found:    {}\n  required: {}\n  because:  the {} of this crate {} compiled when it is built: without, it \
-         would fail where it runs\n  help:     {}\n            for `cargo check` and documentation CUTEMPLATE_STUB=1 builds without \
-         kernels; in build.rs, Config::optional() does where a tool is missing",
-        missing.kind().as_str(), missing.what(), missing.found().replace('\n', "\n            "), missing.required(),
-        named(kernels), if kernels.len() == 1 { "is" } else { "are" }, missing.help()
-    )]
+    Toolchain(#[from] cutlass_sys::ToolchainError),
+    /// Parts of the toolchain are missing, so no kernel can be compiled.
+    #[error("{}", without_tools(kernels, missing))]
     NoToolchain {
         /// The kernels that were to be compiled.
         kernels: Vec<String>,
-        /// The missing part.
-        missing: Box<cutlass_sys::Error>,
+        /// The missing parts.
+        missing: Box<cutlass_sys::ToolchainError>,
     },
     /// nvcc refused the text of a kernel.
     #[error("{0}")]
@@ -138,6 +132,12 @@ pub enum Error {
 
 debug_as_display!(Error);
 
+impl From<cutlass_sys::Error> for Error {
+    fn from(error: cutlass_sys::Error) -> Error {
+        Error::Toolchain(error.into())
+    }
+}
+
 impl From<StoreError> for Error {
     fn from(StoreError { verb, path, source }: StoreError) -> Error {
         Error::io(verb, &path, source)
@@ -158,6 +158,24 @@ impl Error {
         }
         errors.pop()
     }
+}
+
+/// What is missing for these kernels; the last of the errors says why it is one, and what else helps.
+fn without_tools(kernels: &[String], missing: &cutlass_sys::ToolchainError) -> String {
+    let indented = |text: &str| text.replace('\n', "\n            ");
+    let whole = |error: &cutlass_sys::Error| {
+        let (code, what, help) = (error.kind().as_str(), error.what(), error.help());
+        let (found, required) = (indented(error.found()), indented(error.required()));
+        let are = if kernels.len() == 1 { "is" } else { "are" };
+        format!(
+            "error[{code}]: {what}\n  found:    {found}\n  required: {required}\n  because:  the {} of this crate {are} compiled when \
+             it is built: without, it would fail where it runs\n  help:     {help}\n            for `cargo check` and documentation \
+             CUTEMPLATE_STUB=1 builds without kernels; in build.rs, Config::optional() does where a tool is missing",
+            named(kernels)
+        )
+    };
+    let Some((last, others)) = missing.errors().split_last() else { return String::new() };
+    others.iter().map(ToString::to_string).chain([whole(last)]).collect::<Vec<_>>().join("\n")
 }
 
 /// `kernel a`, or `kernels a, b`.

@@ -17,8 +17,8 @@ pub trait SettingValue: Sized {
     /// Reads a text; else why it cannot be read.
     ///
     /// # Errors
-    /// Why it cannot be read, in one line.
-    fn read(text: &str) -> Result<Self, String>;
+    /// Why it cannot be read; a `String` says it in one line.
+    fn read(text: &str) -> Result<Self, Unreadable>;
 
     /// The text that it is read from.
     fn text(&self) -> String;
@@ -26,6 +26,25 @@ pub trait SettingValue: Sized {
     /// How a recipe's `Debug` shows it.
     fn shown(&self) -> String {
         self.text()
+    }
+}
+
+/// Why the value of a setting cannot be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unreadable {
+    /// What is found and why that cannot be read, in one line.
+    pub because: String,
+    /// Where it goes wrong, in bytes of the value.
+    pub at: Option<core::ops::Range<usize>>,
+    /// What is required there; what the setting is where this is empty.
+    pub required: String,
+    /// What to do; the setting's example where this is empty.
+    pub help: String,
+}
+
+impl From<String> for Unreadable {
+    fn from(because: String) -> Unreadable {
+        Unreadable { because, ..Unreadable::default() }
     }
 }
 
@@ -43,8 +62,8 @@ pub trait Fields: Default {
 macro_rules! as_displayed {
     ($($ty:ty),+ $(,)?) => {$(
         impl $crate::recipe::field::SettingValue for $ty {
-            fn read(text: &str) -> Result<Self, String> {
-                text.parse().map_err(|e: <$ty as core::str::FromStr>::Err| e.to_string())
+            fn read(text: &str) -> Result<Self, $crate::recipe::field::Unreadable> {
+                text.parse().map_err(|e: <$ty as core::str::FromStr>::Err| e.to_string().into())
             }
 
             fn text(&self) -> String {
@@ -57,17 +76,22 @@ pub use as_displayed;
 
 as_displayed!(u32, bool, DType, ConflictLevel);
 
-/// An expression's error in one line, as the reason why a setting cannot be read.
-fn one_line(error: ExprError) -> String {
+/// An expression's error: its place is marked in the value.
+fn of_expression(text: &str, error: ExprError) -> Unreadable {
     let ExprError { found, required, help, position, .. } = error;
-    let at = position.map_or_else(String::new, |p| format!(" at position {p}"));
-    let help = if help.is_empty() { help } else { format!("; {help}") };
-    format!("found {found}{at}, required {required}{help}")
+    let word = |start: usize| {
+        let word = text[start..].bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+        start..start + word.max(1)
+    };
+    let at = position.map_or(0..text.len(), word);
+    // The mark shows what is quoted.
+    let because = if found.starts_with('`') { String::new() } else { found };
+    Unreadable { because, at: Some(at), required, help }
 }
 
 impl SettingValue for Function {
-    fn read(text: &str) -> Result<Self, String> {
-        text.parse().map_err(one_line)
+    fn read(text: &str) -> Result<Self, Unreadable> {
+        text.parse().map_err(|error| of_expression(text, error))
     }
 
     fn text(&self) -> String {
@@ -76,8 +100,8 @@ impl SettingValue for Function {
 }
 
 impl SettingValue for Compute {
-    fn read(text: &str) -> Result<Self, String> {
-        text.parse().map_err(one_line)
+    fn read(text: &str) -> Result<Self, Unreadable> {
+        text.parse().map_err(|error| of_expression(text, error))
     }
 
     fn text(&self) -> String {
@@ -87,7 +111,7 @@ impl SettingValue for Compute {
 
 /// `auto`, where it is chosen.
 impl<T: SettingValue> SettingValue for Option<T> {
-    fn read(text: &str) -> Result<Self, String> {
+    fn read(text: &str) -> Result<Self, Unreadable> {
         if text == "auto" { Ok(None) } else { T::read(text).map(Some) }
     }
 
@@ -97,8 +121,9 @@ impl<T: SettingValue> SettingValue for Option<T> {
 }
 
 impl SettingValue for Layout {
-    fn read(text: &str) -> Result<Self, String> {
-        let said = |e: LayoutError| format!("{}, where {} is required", e.what_was_found(), e.what_is_required());
+    fn read(text: &str) -> Result<Self, Unreadable> {
+        let said =
+            |e: LayoutError| format!("{}, where {} is required", e.what_was_found(), e.what_is_required()).into();
         text.parse().map_err(said)
     }
 
@@ -108,8 +133,8 @@ impl SettingValue for Layout {
 }
 
 impl SettingValue for Bytes {
-    fn read(text: &str) -> Result<Self, String> {
-        text.parse().map(Bytes).map_err(|e: <u64 as FromStr>::Err| e.to_string())
+    fn read(text: &str) -> Result<Self, Unreadable> {
+        text.parse().map(Bytes).map_err(|e: <u64 as FromStr>::Err| e.to_string().into())
     }
 
     fn text(&self) -> String {
@@ -122,8 +147,8 @@ impl SettingValue for Bytes {
 }
 
 impl SettingValue for Vec<TensorSpec> {
-    fn read(text: &str) -> Result<Self, String> {
-        text.parse().map(|SpecList(specs)| specs).map_err(|e: <SpecList as FromStr>::Err| e.to_string())
+    fn read(text: &str) -> Result<Self, Unreadable> {
+        text.parse().map(|SpecList(specs)| specs).map_err(|e: <SpecList as FromStr>::Err| e.to_string().into())
     }
 
     fn text(&self) -> String {

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::near;
-use crate::recipe::field::SettingValue;
+use crate::recipe::field::{SettingValue, Unreadable};
 use crate::settings::{Setting, Settings};
 
 /// Reads settings into a recipe and collects their mistakes.
@@ -54,15 +54,35 @@ impl<'a> Reader<'a> {
         let Some(value) = self.settings.get(key) else { return };
         match T::read(value) {
             Ok(read) => *slot = read,
-            Err(because) if !self.unread.contains(&key) => {
+            Err(why) if !self.unread.contains(&key) => {
                 self.unread.push(key);
-                let setting = self.known.iter().find(|s| s.key == key);
-                let doc = setting.map_or_else(String::new, |s| s.doc.to_owned());
-                let help = setting.map_or_else(String::new, |s| format!("for example {key}={}", s.example));
-                self.push(Code::BadValue, format!("{key}={value}"), doc, &because, help);
+                self.unreadable(key, value, why);
             }
             Err(_) => {}
         }
+    }
+
+    fn unreadable(&mut self, key: &'static str, value: &str, why: Unreadable) {
+        let setting = self.known.iter().find(|s| s.key == key);
+        let (doc, example) = setting.map_or(("", ""), |s| (s.doc, s.example));
+        let example = format!("for example {key}={example}");
+        let help = if why.help.is_empty() { example } else { why.help };
+        let found = format!("{key}={value}");
+        let Some(at) = why.at.filter(|_| !value.contains('\n')) else {
+            let required = if why.required.is_empty() { doc.to_owned() } else { why.required };
+            return self.push(Code::BadValue, found, required, &why.because, help);
+        };
+        let columns = |bytes: &str| bytes.chars().count();
+        let before = columns(key) + 1 + columns(value.get(..at.start).unwrap_or(value));
+        let marks = columns(value.get(at).unwrap_or(" ")).max(1);
+        let mark = format!("{}{} {}", " ".repeat(before), "^".repeat(marks), why.because);
+        self.push(
+            Code::BadValue,
+            format!("{found}\n{}", mark.trim_end()),
+            why.required,
+            &format!("{key}: {doc}"),
+            help,
+        );
     }
 
     /// The mistakes, if any.

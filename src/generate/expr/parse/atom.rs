@@ -171,7 +171,9 @@ impl<'a> Parser<'a> {
             }
             _ => {
                 self.at = start;
-                Err(ExprError { help: nearest(word, names::functions()), ..self.fail("a function that is known") })
+                let known: Vec<&str> = names::functions().collect();
+                let required = format!("one of the functions {}", known.join(", "));
+                Err(ExprError { help: nearest(word, known.into_iter()), ..self.fail(required) })
             }
         }
     }
