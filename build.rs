@@ -10,7 +10,6 @@ macro_rules! wings {
 
 wings! {
     ground = "src/ground/mod.rs";
-    cute = "src/cute/mod.rs";
     generate = "src/generate/mod.rs";
     build = "src/build/mod.rs";
 }
@@ -20,7 +19,7 @@ wings! {
 #[allow(unused_imports)]
 use {
     build::{artifact, bundle, fatbin, store},
-    cute::{atom, layout},
+    cute_layout::{atom, layout},
     generate::{cuda, emit, expr, model, plan, recipe, reference, tensor, tiling},
     ground::{arch, diagnostic, digest, dtype, fence, near, reserved, settings, units, view},
 };

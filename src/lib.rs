@@ -77,7 +77,8 @@ extern crate self as cutemplate;
 pub mod build;
 #[cfg(feature = "catalog")]
 pub mod catalog;
-mod cute;
+#[cfg(feature = "draw")]
+pub mod draw;
 mod generate;
 mod ground;
 mod run;
@@ -85,9 +86,7 @@ mod run;
 #[cfg(feature = "build")]
 use build::store;
 pub use build::{artifact, bundle, fatbin};
-#[cfg(feature = "draw")]
-pub use cute::draw;
-pub use cute::{algebra_tool, atom, layout};
+pub use cute_layout::{algebra_tool, atom, layout};
 #[cfg(feature = "emit")]
 pub use generate::emit;
 pub use generate::{cuda, expr, model, plan, recipe, reference, tensor, tiling};

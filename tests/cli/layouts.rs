@@ -4,6 +4,7 @@ use cutemplate::atom::{CopyAtom, MmaAtom, Operand};
 use expect_test::expect;
 
 use crate::tool::{bad, good, text, tool};
+use crate::wrong_input::cases;
 
 /// Banks and sectors of thread-value layouts, with what collides; what is no access is refused.
 #[test]
@@ -230,4 +231,15 @@ fn layout_gives_another_shape() {
         ((4,2),2):((4,1),2)
     "#]]
     .assert_eq(&good(&["layout", "with_shape(left_inverse((4,4):(4,1)), (8,2))", "--explain"]));
+}
+
+/// As the library and the line protocol say it: see `cute-layout/tests/algebra/input.rs`.
+#[test]
+fn input_that_is_none_is_told_with_class_and_position() {
+    for (wrong, class, found) in cases() {
+        let output = tool(&["layout", "--", &wrong]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(class) && told.contains(&found) && !told.contains("panicked"), "{told}");
+    }
 }

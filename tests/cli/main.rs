@@ -14,3 +14,5 @@ mod words;
 
 #[path = "../support/numpy.rs"]
 mod numpy;
+#[path = "../../cute-layout/tests/algebra/wrong_input.rs"]
+mod wrong_input;

@@ -12,6 +12,7 @@ mod npy_refused;
 mod packed;
 mod params;
 mod pictures;
+mod pictures_fuzz;
 mod predictions;
 mod readme;
 mod rejects;
@@ -24,14 +25,27 @@ mod verify_strided;
 mod banks;
 #[path = "../support/expr/mod.rs"]
 mod expr;
+#[path = "../../cute-layout/tests/algebra/fuzz/grammar.rs"]
+#[allow(dead_code, reason = "the fuzz of the algebra uses the rest")]
+mod grammar;
 #[path = "../support/kernels/mod.rs"]
 mod kernels;
 #[path = "../support/ladder.rs"]
 mod ladder;
+#[path = "../../cute-layout/tests/algebra/memory.rs"]
+#[allow(dead_code, reason = "the fuzz of the algebra uses the rest")]
+mod memory;
 #[cfg(feature = "npy")]
 #[path = "../support/numpy.rs"]
 mod numpy;
+#[path = "../../cute-layout/tests/algebra/random.rs"]
+mod random;
 #[path = "../support/variables.rs"]
 mod variables;
+#[path = "../../cute-layout/tests/algebra/fuzz/watch.rs"]
+mod watch;
 #[path = "../support/whole.rs"]
 mod whole;
+
+#[global_allocator]
+static COUNTED: memory::Counted = memory::Counted;

@@ -31,8 +31,8 @@ impl Moves {
     pub(super) fn new(tv: &Layout, vector: i64) -> Result<Self, LayoutError> {
         let threads = tv.mode(0).unwrap_or_else(Layout::unit).values()?;
         let values = take(tv, 1, tv.rank())?.values()?;
-        // `values` has seen that all are integers.
-        let leaves = Some(tv.pairs().map(|(extent, stride)| (extent.value, stride.value)).collect());
+        let leaves = tv.shape().ints().zip(tv.stride().ints());
+        let leaves = leaves.map(|(extents, strides)| extents.into_iter().zip(strides).collect());
         Ok(Self { threads, values, vector: usize::try_from(vector).unwrap_or(1).max(1), leaves })
     }
 

@@ -13,11 +13,12 @@ use crate::layout::Layout;
 /// ```
 pub(crate) fn apart(layout: &Layout, first: &[i64], second: &[i64]) -> Option<[Vec<i64>; 2]> {
     // Every value, and a digit's addition to it, is below the cosize.
-    layout.require_ints("apart").and_then(|()| layout.cosize()).ok()?;
+    layout.cosize().ok()?;
+    let (extents, strides) = (layout.shape().ints()?, layout.stride().ints()?);
     let mut sides = [Side::new(first)?, Side::new(second)?];
-    for (extent, stride) in layout.pairs() {
-        let most: i64 = sides.iter_mut().map(|side| side.digit(extent.value, stride.value)).sum();
-        if most >= extent.value {
+    for (extent, stride) in extents.into_iter().zip(strides) {
+        let most: i64 = sides.iter_mut().map(|side| side.digit(extent, stride)).sum();
+        if most >= extent {
             return None;
         }
     }
