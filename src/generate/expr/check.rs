@@ -102,11 +102,35 @@ impl Function {
     /// The function as one that is evaluated in `compute`.
     ///
     /// # Errors
-    /// Every operation and constant that does not exist in that type.
+    /// Every operation and constant that does not exist in that type, and what a row would be needed for: that is in
+    /// [`Passes`](super::rows::Passes).
     pub fn check(&self, compute: Compute) -> Result<Checked, Vec<ExprError>> {
-        let errors: Vec<ExprError> = self.nodes().iter().filter_map(|node| refusal(node, compute)).collect();
+        let of_rows = self.nodes().iter().filter_map(of_rows);
+        let errors: Vec<ExprError> = of_rows.chain(self.refused_operations(compute)).collect();
         if errors.is_empty() { Ok(Checked { function: self.clone(), compute }) } else { Err(errors) }
     }
+
+    /// Why operations and constants do not exist in that type.
+    pub(super) fn refused_operations(&self, compute: Compute) -> impl Iterator<Item = ExprError> {
+        self.nodes().iter().filter_map(move |node| refusal(node, compute))
+    }
+}
+
+/// That a function of elements by themselves knows nothing of their row.
+fn of_rows(node: &Node) -> Option<ExprError> {
+    let found = match node {
+        Node::Reduce(reduction, along, _) => format!("the reduction `{}{along}` along a row", reduction.name()),
+        Node::Column => "`col()`, an element's place in its row".to_owned(),
+        Node::Width(along) => format!("`width{along}()`, the extent of a row"),
+        _ => return None,
+    };
+    Some(ExprError::new(
+        ExprErrorKind::Compute,
+        found,
+        "operations on single elements",
+        "this kernel computes each element by itself",
+        "the family `rows` takes functions of whole rows",
+    ))
 }
 
 fn refusal(node: &Node, compute: Compute) -> Option<ExprError> {

@@ -134,6 +134,8 @@ impl<D: Domain> Registers<D> {
                     domain.cast(*dtype, x)
                 }
                 Node::Select([c, x, y]) => domain.select(truth(c), number(x), number(y)),
+                // A checked function has none of these.
+                Node::Reduce(..) | Node::Column | Node::Width(_) => continue,
                 Node::Compare(..) | Node::And(_) | Node::Or(_) | Node::Not(_) => {
                     self.truths[at] = match node {
                         Node::Compare(op, [x, y]) => domain.compare(*op, number(x), number(y)),

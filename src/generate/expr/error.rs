@@ -65,6 +65,11 @@ impl ExprError {
         }
     }
 
+    /// Found when a text is read.
+    pub(super) fn in_text(self, position: usize) -> ExprError {
+        ExprError { kind: ExprErrorKind::Parse, ..self.at(position) }
+    }
+
     pub(super) fn at(self, position: usize) -> ExprError {
         ExprError { position: Some(position), ..self }
     }

@@ -5,7 +5,7 @@ use core::hash::{Hash, Hasher};
 
 use super::error::{ExprError, ExprErrorKind};
 use super::names;
-use super::op::{Binary, Id, Node, Unary};
+use super::op::{Binary, Id, Node};
 use super::tape::{Expr, Nodes, Tape};
 
 /// The most inputs that a function has: they are called a, b, c, d, e, f, g, h, unless it names them.
@@ -271,12 +271,7 @@ impl Function {
 
     /// Whether each operation is an instruction or two, and there are at most `most`.
     pub(crate) fn is_short(&self, most: usize) -> bool {
-        let is_cheap = |node: &Node| match node {
-            Node::Unary(op, _) => matches!(op, Unary::Neg | Unary::Abs | Unary::Relu),
-            Node::Binary(op, _) => !matches!(op, Binary::Div | Binary::Pow),
-            _ => true,
-        };
-        self.operations() <= most && self.nodes.iter().all(is_cheap)
+        self.operations() <= most && !self.nodes.iter().any(Node::is_costly)
     }
 
     /// Whether its only output is its first input.

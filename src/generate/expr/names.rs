@@ -46,6 +46,30 @@ pub(super) fn functions<'n>() -> impl Iterator<Item = &'n str> {
     words.filter(|word| is_word(word)).chain(FORMS.map(|(name, _)| name))
 }
 
+/// Functions of the text that are about an element's row; those of a group have `_group128` behind them.
+const OF_ROWS: [(&str, &str); 11] = [
+    ("sum", "x"),
+    ("mean", "x"),
+    ("prod", "x"),
+    ("max", "x"),
+    ("min", "x"),
+    ("any", "condition"),
+    ("all", "condition"),
+    ("argmax", "x"),
+    ("argmin", "x"),
+    ("col", ""),
+    ("width", ""),
+];
+
+pub(super) fn functions_of_rows<'n>() -> impl Iterator<Item = &'n str> {
+    OF_ROWS.iter().map(|(name, _)| *name)
+}
+
+/// The functions of a [row program](super::rows), with their arguments. All but `col()` are there for groups too: `max_group128(x)`.
+pub fn row_signatures() -> impl Iterator<Item = String> {
+    OF_ROWS.iter().map(|(name, takes)| format!("{name}({takes})"))
+}
+
 fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
 }

@@ -2,6 +2,7 @@
 
 use core::hash::{Hash, Hasher};
 
+use super::rows::{Along, Reduction};
 use crate::dtype::DType;
 
 /// Where a node stands in its list.
@@ -127,13 +128,20 @@ pub(crate) enum Node {
     Not([Id; 1]),
     /// The second where the first, a condition, holds, else the third.
     Select([Id; 3]),
+    /// The elements along a row, or along a group of it, as one value. `Any` and `All` take a condition and give one.
+    Reduce(Reduction, Along, [Id; 1]),
+    /// The element's index in its row.
+    Column,
+    /// How many elements the row, or the element's group, has.
+    Width(Along),
 }
 
 impl Node {
     pub(crate) fn operands(&self) -> &[Id] {
         match self {
-            Node::Input(_) | Node::Scalar(_) | Node::Constant(_) => &[],
-            Node::Unary(_, ids) | Node::Cast(_, ids) | Node::Saturate(_, ids) | Node::Not(ids) => ids,
+            Node::Input(_) | Node::Scalar(_) | Node::Constant(_) | Node::Column | Node::Width(_) => &[],
+            Node::Unary(_, ids) | Node::Cast(_, ids) | Node::Saturate(_, ids) => ids,
+            Node::Not(ids) | Node::Reduce(_, _, ids) => ids,
             Node::Binary(_, ids) | Node::Compare(_, ids) | Node::And(ids) | Node::Or(ids) => ids,
             Node::Fma(ids) | Node::Select(ids) => ids,
         }
@@ -142,8 +150,9 @@ impl Node {
     /// The same operation on other nodes.
     pub(crate) fn moved(mut self, mut to: impl FnMut(Id) -> Id) -> Node {
         let ids: &mut [Id] = match &mut self {
-            Node::Input(_) | Node::Scalar(_) | Node::Constant(_) => &mut [],
-            Node::Unary(_, ids) | Node::Cast(_, ids) | Node::Saturate(_, ids) | Node::Not(ids) => ids,
+            Node::Input(_) | Node::Scalar(_) | Node::Constant(_) | Node::Column | Node::Width(_) => &mut [],
+            Node::Unary(_, ids) | Node::Cast(_, ids) | Node::Saturate(_, ids) => ids,
+            Node::Not(ids) | Node::Reduce(_, _, ids) => ids,
             Node::Binary(_, ids) | Node::Compare(_, ids) | Node::And(ids) | Node::Or(ids) => ids,
             Node::Fma(ids) | Node::Select(ids) => ids,
         };
@@ -155,5 +164,28 @@ impl Node {
 
     pub(crate) fn is_leaf(&self) -> bool {
         self.operands().is_empty()
+    }
+
+    /// Whether it gives a condition.
+    pub(crate) fn is_condition(&self) -> bool {
+        match self {
+            Node::Compare(..) | Node::And(_) | Node::Or(_) | Node::Not(_) => true,
+            Node::Reduce(reduction, ..) => reduction.of_conditions(),
+            _ => false,
+        }
+    }
+
+    /// Whether it has a meaning for one element by itself, without its row.
+    pub(crate) fn is_elementwise(&self) -> bool {
+        !matches!(self, Node::Reduce(..) | Node::Column | Node::Width(_))
+    }
+
+    /// Whether it takes many instructions.
+    pub(crate) fn is_costly(&self) -> bool {
+        match self {
+            Node::Unary(op, _) => !matches!(op, Unary::Neg | Unary::Abs | Unary::Relu),
+            Node::Binary(op, _) => matches!(op, Binary::Div | Binary::Pow),
+            _ => false,
+        }
     }
 }

@@ -46,6 +46,9 @@ pub(super) fn piece(node: &Node, operands: &[Piece], inputs: &[&str], scalars: &
         (Node::Or(_), [x, y]) => Piece::infix("||", Precedence::Or, x, y),
         (Node::Not(_), [x]) => Piece::prefix("!", x),
         (Node::Select(_), _) => Piece::call("select", operands),
+        (Node::Reduce(reduction, along, _), _) => Piece::call(&format!("{}{along}", reduction.name()), operands),
+        (Node::Column, _) => Piece::call("col", &[]),
+        (Node::Width(along), _) => Piece::call(&format!("width{along}"), &[]),
         _ => Piece::call("fma", operands),
     }
 }

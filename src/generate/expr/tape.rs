@@ -87,7 +87,7 @@ impl<'t> Tape<'t> {
         Expr { id: self.nodes.borrow_mut().add(node), tape: self }
     }
 
-    fn condition(self, node: Node) -> Cond<'t> {
+    pub(super) fn condition(self, node: Node) -> Cond<'t> {
         Cond { id: self.nodes.borrow_mut().add(node), tape: self }
     }
 
@@ -122,7 +122,7 @@ impl fmt::Debug for Tape<'_> {
 #[derive(Clone, Copy)]
 pub struct Expr<'t> {
     pub(super) id: Id,
-    tape: Tape<'t>,
+    pub(super) tape: Tape<'t>,
 }
 
 impl fmt::Debug for Expr<'_> {
@@ -141,8 +141,8 @@ impl fmt::Debug for Expr<'_> {
 /// ```
 #[derive(Clone, Copy)]
 pub struct Cond<'t> {
-    id: Id,
-    tape: Tape<'t>,
+    pub(super) id: Id,
+    pub(super) tape: Tape<'t>,
 }
 
 impl fmt::Debug for Cond<'_> {

@@ -57,8 +57,9 @@ impl<'a> Parser<'a> {
     }
 
     fn name(&mut self, word: &'a str, start: usize) -> Result<Value, ExprError> {
-        if let Some((_, value)) = self.lets.iter().find(|(name, _)| *name == word) {
-            return Ok(*value);
+        if let Some(part) = self.lets.iter_mut().find(|part| part.name == word) {
+            part.used = true;
+            return Ok(part.value);
         }
         if let Some(input) = self.inputs.iter().position(|name| *name == word) {
             return self.input(input as u8, start);
@@ -81,7 +82,7 @@ impl<'a> Parser<'a> {
             scalars => format!("an input ({inputs}), a part named by `let`, or a scalar: {}", scalars.join(", ")),
         };
         let own = self.inputs.iter().copied().filter(|name| name.len() > 1);
-        let parts = own.chain(self.lets.iter().map(|(name, _)| *name));
+        let parts = own.chain(self.lets.iter().map(|part| part.name));
         let known = self.nodes.scalars.iter().map(String::as_str).chain(parts).chain(names::functions());
         let help = match nearest(word, known) {
             nothing if nothing.is_empty() => self.undeclared(word),
@@ -130,6 +131,9 @@ impl<'a> Parser<'a> {
 
     /// A function's arguments, behind the parenthesis.
     fn call(&mut self, word: &'a str, start: usize) -> Result<Value, ExprError> {
+        if let Some(value) = self.call_of_rows(word, start)? {
+            return Ok(value);
+        }
         let number = |node: Node, parser: &mut Parser<'a>| Ok(Value::Number(parser.add(node)));
         if let Some(op) = Unary::ALL.iter().copied().find(|op| op.text() == word) {
             let ids = self.numbers()?;
@@ -173,13 +177,14 @@ impl<'a> Parser<'a> {
                 self.at = start;
                 let known: Vec<&str> = names::functions().collect();
                 let required = format!("one of the functions {}", known.join(", "));
-                Err(ExprError { help: nearest(word, known.into_iter()), ..self.fail(required) })
+                let known = known.into_iter().chain(names::functions_of_rows());
+                Err(ExprError { help: nearest(word, known), ..self.fail(required) })
             }
         }
     }
 
     /// `N` numbers, and the parenthesis that closes.
-    fn numbers<const N: usize>(&mut self) -> Result<[Id; N], ExprError> {
+    pub(super) fn numbers<const N: usize>(&mut self) -> Result<[Id; N], ExprError> {
         let mut ids = [Id(0); N];
         for (index, id) in ids.iter_mut().enumerate() {
             if index > 0 && !self.eat(",") {

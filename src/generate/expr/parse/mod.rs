@@ -2,6 +2,7 @@
 
 mod atom;
 mod cursor;
+mod row;
 
 use core::str::FromStr;
 
@@ -9,6 +10,7 @@ use super::error::ExprError;
 use super::function::{Function, MAX_OUTPUTS, input_count};
 use super::names;
 use super::op::{Binary, Comparison, Id, Node, Unary};
+use super::rows::Level;
 use super::tape::Nodes;
 
 /// How deep parentheses, calls and signs may be nested.
@@ -32,12 +34,15 @@ impl Function {
     /// Reads an expression of `inputs` inputs, called a to h or as the text names them in front, and of the scalars that are named.
     ///
     /// ```text
-    /// text       = [ "|" [ name { "," name } ] [ ";" name { "," name } ] "|" ] { "let" name "=" value ";" } value { "," value }
+    /// text       = [ "|" [ name { "," name } ] [ ";" name { "," name } ] "|" ] ( body | "{" body "}" )
+    /// body       = { "let" name "=" value ";" } ( value { "," value } | "(" value { "," value } ")" )
     /// value      = conditions joined by "||", then "&&"; "!" before one
     /// condition  = sum [ ("<" | "<=" | ">" | ">=" | "==" | "!=") sum ]
     /// sum        = products joined by "+" and "-", then "*" and "/"; "-" before one
-    /// atom       = number | name | function "(" value { "," value } ")" | "(" value ")"
+    /// atom       = number | name | function "(" [ value { "," value } ] ")" | "(" value ")"
     /// ```
+    /// In braces, and where rows are reduced, every part named by `let` has to be used.
+    ///
     /// Functions are the methods of [`Expr`](super::Expr), and `select(condition, x, y)`, `cast(f16, x)`,
     /// `saturate(i8, x)`. Numbers are decimal, `inf` or `nan`.
     ///
@@ -84,14 +89,37 @@ struct Parser<'a> {
     /// The names of the inputs.
     inputs: Vec<&'a str>,
     nodes: Nodes,
-    lets: Vec<(&'a str, Value)>,
+    lets: Vec<Part<'a>>,
+    /// Whether the text has what only texts of rows have.
+    of_rows: bool,
+    /// What the nodes so far belong to.
+    levels: Vec<Level>,
     highest: u8,
+}
+
+/// A part that is named by `let`.
+struct Part<'a> {
+    name: &'a str,
+    at: usize,
+    value: Value,
+    used: bool,
 }
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str, declared: Declared<'a>) -> Parser<'a> {
         let inputs = names::INPUTS.to_vec();
-        Parser { text, at: 0, depth: 0, declared, inputs, nodes: Nodes::default(), lets: Vec::new(), highest: 0 }
+        Parser {
+            text,
+            at: 0,
+            depth: 0,
+            declared,
+            inputs,
+            nodes: Nodes::default(),
+            lets: Vec::new(),
+            of_rows: false,
+            levels: Vec::new(),
+            highest: 0,
+        }
     }
 
     fn function(mut self) -> Result<Function, ExprError> {
@@ -101,24 +129,20 @@ impl<'a> Parser<'a> {
         if self.eat("|") {
             self.signature()?;
         }
+        let in_braces = self.eat("{");
+        self.of_rows |= in_braces;
         while self.eat_word("let") {
             self.part()?;
         }
-        let mut outputs = Vec::new();
-        loop {
-            let start = self.start();
-            let value = self.value()?;
-            outputs.push(self.number_of(value, start)?);
-            if !self.eat(",") {
-                break;
-            }
-            if outputs.len() == MAX_OUTPUTS {
-                return Err(self.fail(format!("at most {MAX_OUTPUTS} outputs")));
-            }
+        let outputs = self.outputs()?;
+        if in_braces {
+            self.expect("}")?;
         }
         if self.start() < self.text.len() {
-            return Err(self.fail("an operator, `,` or the end of the text"));
+            let more = if in_braces { "the end of the text" } else { "an operator, `,` or the end of the text" };
+            return Err(self.fail(more));
         }
+        self.all_used()?;
         let inputs = self.declared.inputs.unwrap_or(self.highest);
         let mut function = Function::from_nodes(self.nodes, inputs, &outputs);
         let names = &self.inputs[..usize::from(inputs)];
@@ -163,21 +187,77 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Values with commas between them, in parentheses or not.
+    fn outputs(&mut self) -> Result<Vec<Id>, ExprError> {
+        let in_parentheses = self.is_tuple() && self.eat("(");
+        let mut outputs = Vec::new();
+        loop {
+            let start = self.start();
+            let value = self.value()?;
+            outputs.push(self.number_of(value, start)?);
+            if !self.eat(",") || in_parentheses && self.peek() == Some(b')') {
+                break;
+            }
+            if outputs.len() == MAX_OUTPUTS {
+                return Err(self.fail(format!("at most {MAX_OUTPUTS} outputs")));
+            }
+        }
+        if in_parentheses {
+            self.expect(")")?;
+        }
+        Ok(outputs)
+    }
+
+    /// Whether what begins here is values in parentheses, with commas between them.
+    fn is_tuple(&mut self) -> bool {
+        let start = self.start();
+        let mut depth = 0usize;
+        for byte in self.text[start..].bytes() {
+            match byte {
+                b'(' => depth += 1,
+                b')' => depth = depth.saturating_sub(1),
+                b',' if depth == 1 => return true,
+                _ => {}
+            }
+            if depth == 0 {
+                return false;
+            }
+        }
+        false
+    }
+
     /// A named part, behind `let`.
     fn part(&mut self) -> Result<(), ExprError> {
-        let start = self.start();
+        let at = self.start();
         let name = self.word();
-        let known = self.lets.iter().map(|(known, _)| *known).chain(self.inputs.iter().copied());
-        let taken = known.into_iter().any(|known| known == name) || self.scalar(name).is_some();
-        if name.is_empty() || taken || !names::is_free(name) {
-            self.at = start;
-            return Err(self.fail("a new name, such as `t0`"));
+        let refused = match name {
+            _ if self.lets.iter().any(|part| part.name == name) => format!("`{name}` is a part already"),
+            _ if self.inputs.contains(&name) => format!("`{name}` is an input"),
+            _ if self.scalar(name).is_some() => format!("`{name}` is a run-time scalar"),
+            _ if !name.is_empty() && !names::is_free(name) => format!("`{name}` means something already"),
+            "" => String::new(),
+            _ => {
+                self.expect("=")?;
+                let value = self.value()?;
+                self.expect(";")?;
+                self.lets.push(Part { name, at, value, used: false });
+                return Ok(());
+            }
+        };
+        self.at = at;
+        Err(ExprError { help: refused, ..self.fail("a new name, such as `t0`") })
+    }
+
+    /// That no part is forgotten. Texts of elements alone may have such parts.
+    fn all_used(&mut self) -> Result<(), ExprError> {
+        match self.lets.iter().find(|part| self.of_rows && !part.used) {
+            Some(&Part { name, at, .. }) => {
+                self.at = at;
+                let help = format!("use `{name}`, or leave it out");
+                Err(ExprError { help, ..self.fail("a part that is used") })
+            }
+            None => Ok(()),
         }
-        self.expect("=")?;
-        let value = self.value()?;
-        self.expect(";")?;
-        self.lets.push((name, value));
-        Ok(())
     }
 
     fn value(&mut self) -> Result<Value, ExprError> {

@@ -1,0 +1,50 @@
+//! What each node belongs to, and reductions that have a meaning.
+
+use super::{Along, Level, Reduction};
+use crate::expr::error::{ExprError, ExprErrorKind};
+use crate::expr::op::Node;
+
+/// What the node belongs to, from what its operands belong to.
+pub(in super::super) fn joined(node: &Node, inputs: &[Level], operands: impl Iterator<Item = Level>) -> Level {
+    match node {
+        Node::Input(index) => inputs.get(usize::from(*index)).copied().unwrap_or(Level::Element),
+        Node::Column => Level::Element,
+        // Every row has as many elements.
+        Node::Width(Along::Row) => Level::Scalar,
+        Node::Width(along) | Node::Reduce(_, along, _) => along.level(),
+        _ => operands.max().unwrap_or(Level::Scalar),
+    }
+}
+
+/// Whether the reduction of what belongs to `level` has a meaning.
+pub(in super::super) fn fits(reduction: Reduction, along: Along, level: Level) -> Result<(), ExprError> {
+    let name = reduction.name();
+    exists(name, along)?;
+    let once = match level {
+        Level::Element => return Ok(()),
+        Level::Scalar => "is one value in the launch",
+        Level::Row => "is one value in a row",
+        Level::Group(_) => "is one value in each group",
+    };
+    let help = match reduction {
+        Reduction::Sum => "times `width()` it is a sum; a reduction of the elements gives both",
+        Reduction::Max | Reduction::Min if matches!(level, Level::Group(_)) => "reduce the elements: `max(abs(x))`",
+        _ => "use the value as it is, or reduce elements",
+    };
+    let found = format!("`{name}{along}` of what {once}");
+    let required = "a value that each element has of its own";
+    let because = "a reduction makes one value of the elements of a row or group";
+    Err(ExprError::new(ExprErrorKind::Compute, found, required, because, help))
+}
+
+/// Whether groups of that size exist.
+pub(in super::super) fn exists(name: &str, along: Along) -> Result<(), ExprError> {
+    if along.exists() {
+        return Ok(());
+    }
+    let found = format!("`{name}{along}`");
+    let required = "groups of a power of two, from 2 to 1024";
+    let because = "groups of two sizes nest, and the threads of a group are a part of a warp or a block";
+    let help = format!("`{name}_group128`, or `{name}` for the whole row");
+    Err(ExprError::new(ExprErrorKind::Compute, found, required, because, help))
+}

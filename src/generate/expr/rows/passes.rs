@@ -1,0 +1,144 @@
+//! A row program as traversals of the row, and as what is computed once between them.
+
+use super::cones::Graph;
+use super::part::Part;
+use super::plan::Plan;
+use super::{Along, Level, Reading, Reduction};
+use crate::expr::{Compute, ExprError, Function};
+
+/// A row program as steps. They are done for each row, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Passes {
+    pub(super) inputs: Vec<Level>,
+    pub(super) compute: Compute,
+    pub(super) steps: Vec<Step>,
+    pub(super) values: Vec<Value>,
+    pub(super) kept: usize,
+    pub(super) outputs: Vec<Output>,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// For each element of the row.
+    Traverse(Traversal),
+    /// Once for the launch, each row, or each group.
+    Values(Values),
+}
+
+/// A walk over the elements of a row.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Traversal {
+    /// The function of each element.
+    pub part: Part,
+    /// What becomes of each of its outputs.
+    pub makes: Vec<Made>,
+}
+
+/// What becomes of an output of a traversal's function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Made {
+    /// The term of a reduction, whose result is that value. Terms of `any` and `all` are 1 and 0.
+    Reduced(Reduction, Along, usize),
+    /// Kept for later traversals, under that number.
+    Kept(usize),
+    /// The element of that output of the program.
+    Output(usize),
+}
+
+/// Values from values.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Values {
+    /// Its inputs are values, widths, and inputs that belong to the level or to a coarser one.
+    pub part: Part,
+    /// What it is computed once for.
+    pub level: Level,
+    /// The number of the value that each output is.
+    pub makes: Vec<usize>,
+}
+
+/// A number that an element shares with others. Conditions are 1 and 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Value {
+    /// What it belongs to.
+    pub level: Level,
+    /// The reduction whose result it is.
+    pub reduction: Option<(Reduction, Along)>,
+}
+
+/// An output of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Output {
+    /// What it is written for.
+    pub level: Level,
+    /// Where it comes from.
+    pub from: Origin,
+}
+
+/// Where an output comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The last traversal, as [`Made::Output`].
+    Elements,
+    /// A value, of the output's level or of a coarser one, by number.
+    Value(usize),
+}
+
+impl Passes {
+    /// The steps of a function.
+    ///
+    /// Reductions that do not depend on each other share a traversal, and all elements of outputs are made in the last one: an output may
+    /// take the place of an input.
+    ///
+    /// # Errors
+    /// A reduction of what is the same along the row, a group of a size that there is not, an operation or constant that the type does
+    /// not have, or a reading that does not fit the function.
+    pub fn of(function: &Function, reading: &Reading) -> Result<Self, Vec<ExprError>> {
+        reading.fits(function).map_err(|error| vec![error])?;
+        let graph = Graph::new(function, &reading.inputs, reading.compute)?;
+        let refused: Vec<ExprError> = function.refused_operations(reading.compute).collect();
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        let outputs = reading.levels_of_outputs(&graph)?;
+        Plan::new(&graph, outputs, reading.keep).passes(&reading.inputs)
+    }
+
+    /// What each input of the program has one value for.
+    pub fn inputs(&self) -> &[Level] {
+        &self.inputs
+    }
+
+    /// The type that is computed in.
+    pub fn compute(&self) -> Compute {
+        self.compute
+    }
+
+    /// The steps of a row, in order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The traversals, in order.
+    pub fn traversals(&self) -> impl DoubleEndedIterator<Item = &Traversal> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Traverse(traversal) => Some(traversal),
+            Step::Values(_) => None,
+        })
+    }
+
+    /// The values, by number.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// How many numbers are kept of each element.
+    pub fn kept(&self) -> usize {
+        self.kept
+    }
+
+    /// The outputs, by number.
+    pub fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+}

@@ -1,0 +1,177 @@
+//! Which traversal makes what, and what is kept.
+
+use std::collections::BTreeMap;
+
+use super::cones::Graph;
+use super::part::{Cut, Part};
+use super::{Level, Made, Origin, Output, Passes, Step, Traversal, Value, Values};
+use crate::expr::ExprError;
+use crate::expr::op::{Id, Node};
+
+/// What is decided before functions are written.
+pub(super) struct Plan<'a> {
+    graph: &'a Graph<'a>,
+    /// What each output is written for.
+    outputs: Vec<Level>,
+    /// Nodes that become values: results of reductions, what finer nodes use, and outputs.
+    needed: Vec<Id>,
+    traversals: usize,
+    /// Of each kept node its number, and the traversal that makes it.
+    kept: BTreeMap<Id, (usize, usize)>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(graph: &'a Graph<'a>, outputs: Vec<Level>, keep: bool) -> Self {
+        let mut needed = vec![false; graph.levels.len()];
+        for id in graph.ids() {
+            needed[id.index()] |= graph.is_reduction(id);
+            for operand in graph.node(id).operands() {
+                needed[operand.index()] |= graph.is_value(*operand) && graph.level(*operand) < graph.level(id);
+            }
+        }
+        let mut traversals = 0;
+        for (id, level) in graph.function.output_ids().iter().zip(&outputs) {
+            needed[id.index()] |= graph.is_value(*id) || *level < Level::Element;
+            if *level == Level::Element {
+                traversals = traversals.max(graph.stage(*id) + 1);
+            }
+        }
+        let reductions = graph.ids().filter(|id| graph.is_reduction(*id)).map(|id| graph.stage(id));
+        let traversals = reductions.max().unwrap_or(0).max(traversals);
+        let needed = graph.ids().filter(|id| needed[id.index()]).collect();
+        let mut plan = Self { graph, outputs, needed, traversals, kept: BTreeMap::new() };
+        if keep {
+            plan.kept = plan.found_twice();
+        }
+        plan
+    }
+
+    /// The reductions of a traversal.
+    fn reductions(&self, traversal: usize) -> impl Iterator<Item = Id> {
+        let graph = self.graph;
+        graph.ids().filter(move |id| graph.is_reduction(*id) && graph.stage(*id) == traversal + 1)
+    }
+
+    /// The outputs whose elements a traversal writes, by number.
+    fn elements(&self, traversal: usize) -> impl Iterator<Item = (usize, Id)> {
+        let last = traversal + 1 == self.traversals;
+        let outputs = self.graph.function.output_ids().iter().copied().enumerate();
+        outputs.filter(move |(number, _)| last && self.outputs[*number] == Level::Element)
+    }
+
+    /// What a traversal computes for reductions and outputs.
+    fn targets(&self, traversal: usize) -> Vec<Id> {
+        let terms = self.reductions(traversal).flat_map(|id| self.graph.node(id).operands().to_vec());
+        terms.chain(self.elements(traversal).map(|(_, id)| id)).collect()
+    }
+
+    /// Results of costly operations on elements that a traversal would compute again.
+    fn found_twice(&self) -> BTreeMap<Id, (usize, usize)> {
+        let graph = self.graph;
+        let (mut first, mut kept) = (BTreeMap::<Id, usize>::new(), BTreeMap::new());
+        for traversal in 0..self.traversals {
+            let mut computed = Vec::new();
+            graph.cone(&self.targets(traversal), |id| {
+                if graph.is_value(id) || kept.contains_key(&id) {
+                    return true;
+                }
+                let again = first.get(&id).filter(|_| graph.costly[id.index()] && !graph.node(id).is_condition());
+                match again {
+                    Some(made) => {
+                        kept.insert(id, (kept.len(), *made));
+                    }
+                    None => computed.push(id),
+                }
+                again.is_some()
+            });
+            for id in computed {
+                first.entry(id).or_insert(traversal);
+            }
+        }
+        kept
+    }
+
+    pub(super) fn passes(self, inputs: &[Level]) -> Result<Passes, Vec<ExprError>> {
+        let mut written = Written { plan: &self, numbers: BTreeMap::new(), values: Vec::new(), steps: Vec::new() };
+        written.values(0)?;
+        for traversal in 0..self.traversals {
+            written.traverse(traversal)?;
+            written.values(traversal + 1)?;
+        }
+        let Written { numbers, values, steps, .. } = written;
+        let ids = self.graph.function.output_ids().iter().zip(&self.outputs);
+        let output = |(id, level): (&Id, &Level)| Output {
+            level: *level,
+            from: match numbers.get(id) {
+                Some(value) if *level < Level::Element => Origin::Value(*value),
+                _ => Origin::Elements,
+            },
+        };
+        Ok(Passes {
+            inputs: inputs.to_vec(),
+            compute: self.graph.compute,
+            outputs: ids.map(output).collect(),
+            kept: self.kept.len(),
+            steps,
+            values,
+        })
+    }
+}
+
+/// The steps so far.
+struct Written<'a> {
+    plan: &'a Plan<'a>,
+    /// Of each node that is a value by now, its number.
+    numbers: BTreeMap<Id, usize>,
+    values: Vec<Value>,
+    steps: Vec<Step>,
+}
+
+impl Written<'_> {
+    fn value(&mut self, id: Id) -> usize {
+        let (graph, number) = (self.plan.graph, self.values.len());
+        let reduction = match graph.node(id) {
+            Node::Reduce(reduction, along, _) => Some((reduction, along)),
+            _ => None,
+        };
+        self.values.push(Value { level: graph.level(id), reduction });
+        self.numbers.insert(id, number);
+        number
+    }
+
+    fn traverse(&mut self, traversal: usize) -> Result<(), Vec<ExprError>> {
+        let plan = self.plan;
+        let before = plan.kept.iter().filter(|(_, (_, made))| *made < traversal);
+        let kept: BTreeMap<Id, usize> = before.map(|(id, (number, _))| (*id, *number)).collect();
+        let now = plan.kept.iter().filter(|(_, (_, made))| *made == traversal);
+        let now: BTreeMap<usize, Id> = now.map(|(id, (number, _))| (*number, *id)).collect();
+        let mut outputs = plan.targets(traversal);
+        outputs.extend(now.values());
+        let part = Part::new(plan.graph, &Cut { values: &self.numbers, kept: &kept }, &outputs)?;
+        let mut makes = Vec::new();
+        for id in plan.reductions(traversal) {
+            if let Node::Reduce(reduction, along, _) = plan.graph.node(id) {
+                makes.push(Made::Reduced(reduction, along, self.value(id)));
+            }
+        }
+        makes.extend(plan.elements(traversal).map(|(number, _)| Made::Output(number)));
+        makes.extend(now.keys().map(|number| Made::Kept(*number)));
+        self.steps.push(Step::Traverse(Traversal { part, makes }));
+        Ok(())
+    }
+
+    /// What is known after so many traversals, the coarse before the fine.
+    fn values(&mut self, stage: usize) -> Result<(), Vec<ExprError>> {
+        let (plan, graph) = (self.plan, self.plan.graph);
+        let mut by_level: BTreeMap<Level, Vec<Id>> = BTreeMap::new();
+        for id in plan.needed.iter().filter(|id| graph.stage(**id) == stage && !graph.is_reduction(**id)) {
+            by_level.entry(graph.level(*id)).or_default().push(*id);
+        }
+        for (level, ids) in by_level {
+            let part = Part::new(graph, &Cut { values: &self.numbers, kept: &BTreeMap::new() }, &ids)?;
+            let makes = ids.into_iter().map(|id| self.value(id)).collect();
+            self.steps.push(Step::Values(Values { part, level, makes }));
+        }
+        Ok(())
+    }
+}
