@@ -70,13 +70,15 @@ pub struct OwnKernels;
 #[doc = include_str!("../docs/tutorial.md")]
 pub struct Tutorial;
 
-// Generated modules, and what unit tests share with the others, name this crate as a user's crate does.
-#[cfg(any(test, feature = "catalog"))]
+// Generated modules, the command line, and what unit tests share with the others, name this crate as a user's crate does.
+#[cfg(any(test, feature = "catalog", feature = "cli"))]
 extern crate self as cutemplate;
 
 pub mod build;
 #[cfg(feature = "catalog")]
 pub mod catalog;
+#[cfg(feature = "cli")]
+pub mod cli;
 #[cfg(feature = "draw")]
 pub mod draw;
 mod generate;

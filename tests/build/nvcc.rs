@@ -191,7 +191,7 @@ fn flags_that_change_what_a_text_computes_make_no_kernel() {
 /// The demo needs no compiler for its first part: it carries this PTX.
 #[test]
 fn the_ptx_of_the_demo_is_what_nvcc_makes_of_its_text() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin/cutemplate/demo");
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/demo");
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(root.join("reverse.cu"), folder.path().join("reverse.cu")).unwrap();
     let nvcc = Finder::from_env().nvcc(&mut ()).unwrap();

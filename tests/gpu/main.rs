@@ -31,7 +31,7 @@ mod gpu;
 #[path = "../support/kernels/mod.rs"]
 mod kernels;
 #[cfg(feature = "cli")]
-#[path = "../../src/bin/cutemplate/lab/mod.rs"]
+#[path = "../../src/cli/lab/mod.rs"]
 #[expect(unused_imports, reason = "the tool uses more of it")]
 mod lab;
 #[cfg(target_os = "linux")]

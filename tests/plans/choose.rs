@@ -69,6 +69,11 @@ fn a_record_is_of_one_family() {
     let mut own = Record::new(sgemm(), "GPU");
     own.rows = other.rows.clone();
     assert_eq!(Sgemm::choose(&problem, &H200, &own).settings(), settings);
+    // A family that only its crate knows is given; its name is compared.
+    let text = own.to_string();
+    assert_eq!(Record::of(sgemm(), &text), Ok(own));
+    let refused = Record::of(family(Gemm::FAMILY).expect("registered"), &text);
+    assert_eq!(refused.expect_err("another family"), "found a record of `sgemm`, required one of `gemm`");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use super::{Bundle, Contents, file_error};
 use crate::artifact::Code;
 use crate::diagnostic::debug_as_display;
 use crate::plan::Draft;
+use crate::recipe::{FAMILIES, Family};
 
 /// The file with the Rust side of all kernels.
 pub(crate) const MODULES: &str = "cutemplate.rs";
@@ -48,6 +49,8 @@ fn or_end<T, E: fmt::Display>(done: Result<T, E>) -> T {
 pub struct Embedding {
     path: PathBuf,
     contents: Contents,
+    /// Families that files of recipes may name.
+    families: Vec<Family>,
 }
 
 /// A bundle is not of a file of recipes, or the file cannot be used.
@@ -65,6 +68,13 @@ pub enum EmbedError {
 debug_as_display!(EmbedError);
 
 impl Embedding {
+    /// Adds a family of another crate to those that files of recipes may name. Comes before [`Embedding::recipes`].
+    #[must_use]
+    pub fn family(mut self, family: Family) -> Self {
+        self.families.push(family);
+        self
+    }
+
     /// Compares the bundle with the file of recipes that it was made of: a bundle that is older than its recipes is not used
     /// silently. Prints the kernels that differ and ends the process, as a build script should. cargo runs the script again if
     /// the file changes. Several files are compared one after the other.
@@ -81,7 +91,7 @@ impl Embedding {
     pub fn try_recipes(&self, path: impl AsRef<Path>) -> Result<(), EmbedError> {
         let path = path.as_ref();
         println!("cargo::rerun-if-changed={}", path.display());
-        let listed = read_recipes(path)?;
+        let listed = read_recipes(path, &self.families)?;
         let asked = listed.iter().map(|kernel| (kernel.name.as_str(), Some((kernel.family.name, &kernel.whole))));
         let differences = differences(&self.contents, asked, &[]);
         if differences.is_empty() {
@@ -109,7 +119,7 @@ pub fn try_embed(path: impl AsRef<Path>, crate_name: &str) -> Result<Embedding, 
     let modules = unpack(&out, &bundle, &format!("::{crate_name}"))?;
     put(&out, MODULES, modules.as_bytes())?;
     println!("cargo::{}", included(&out));
-    Ok(Embedding { path: path.to_owned(), contents: bundle.contents().clone() })
+    Ok(Embedding { path: path.to_owned(), contents: bundle.contents().clone(), families: FAMILIES.to_vec() })
 }
 
 /// Reads a bundle while a crate is built. The crate then holds these bytes.
@@ -172,7 +182,11 @@ mod tests {
     fn a_bundle_that_is_older_than_its_recipes_is_told_with_what_differs() {
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/row_sums");
         let bundle = open(&example.join("kernels.bundle")).expect("it is shipped");
-        let embedding = Embedding { path: "kernels.bundle".into(), contents: bundle.contents().clone() };
+        let embedding = Embedding {
+            path: "kernels.bundle".into(),
+            contents: bundle.contents().clone(),
+            families: FAMILIES.to_vec(),
+        };
         embedding.try_recipes(example.join("kernels.txt")).expect("it was made of them");
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("kernels.txt");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::contents::{Contents, KernelRow};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{PlanError, debug_as_display};
-use crate::recipe::{Family, family};
+use crate::recipe::{Family, family_of};
 use crate::settings::Settings;
 
 /// A file of recipes cannot be used.
@@ -49,7 +49,7 @@ debug_as_display!(RecipesError);
 /// A line of a file of recipes.
 pub(crate) struct Listed {
     pub(crate) name: String,
-    pub(crate) family: &'static Family,
+    pub(crate) family: Family,
     /// The settings that the line says.
     pub(crate) settings: Settings,
     /// All settings of the recipe.
@@ -57,17 +57,17 @@ pub(crate) struct Listed {
 }
 
 /// The kernels of a file: one a line, `name family key=value; key=value`. Lines that begin with `#` are remarks.
-pub(crate) fn read_recipes(path: &Path) -> Result<Vec<Listed>, RecipesError> {
+pub(crate) fn read_recipes(path: &Path, families: &[Family]) -> Result<Vec<Listed>, RecipesError> {
     let text = fs::read_to_string(path).map_err(|source| RecipesError::Read { path: path.to_owned(), source })?;
     let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    lines.map(|(number, line)| listed(path, number, line)).collect()
+    lines.map(|(number, line)| listed(families, path, number, line)).collect()
 }
 
-fn listed(path: &Path, number: usize, line: &str) -> Result<Listed, RecipesError> {
+fn listed(families: &[Family], path: &Path, number: usize, line: &str) -> Result<Listed, RecipesError> {
     let bad = |found: String| RecipesError::Line { path: path.to_owned(), line: number, found };
     let (name, rest) = line.split_once(char::is_whitespace).ok_or_else(|| bad(format!("`{line}`")))?;
     let (word, rest) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
-    let family = family(word).map_err(|e| bad(e.to_string()))?;
+    let family = *family_of(families, word).map_err(|e| bad(e.to_string()))?;
     let settings = Settings::parse_lines(&lines(rest));
     let whole = family.complete(&settings)?;
     Ok(Listed { name: name.to_owned(), family, settings, whole })

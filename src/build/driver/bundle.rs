@@ -13,6 +13,7 @@ use crate::bundle::{self, Contents, Difference, Listed, Packed, StaleBundle, dif
 use crate::digest::Digest;
 use crate::emit::{self, Unit};
 use crate::plan::Plan;
+use crate::recipe::Family;
 use crate::settings::Settings;
 
 /// The variable by which [`Config::bundle`] writes the bundle: `CUTEMPLATE_BUNDLE=write`.
@@ -48,7 +49,7 @@ impl Config {
     /// The file cannot be read, or a line is none.
     pub fn recipes(mut self, path: impl AsRef<Path>) -> Result<Config, Error> {
         let path = path.as_ref();
-        for Listed { name, family, settings, whole } in read_recipes(path)? {
+        for Listed { name, family, settings, whole } in read_recipes(path, &self.families)? {
             let planner = {
                 let name = name.clone();
                 Box::new(move |targets: &Targets| family.plan(&settings, Some(&name), targets))
@@ -57,6 +58,14 @@ impl Config {
         }
         self.watched.push(path.to_owned());
         Ok(self)
+    }
+
+    /// Adds a family of another crate to those that files of recipes may name. Comes before [`Config::recipes`]. Of two with one
+    /// name, the first counts.
+    #[must_use]
+    pub fn family(mut self, family: Family) -> Config {
+        self.families.push(family);
+        self
     }
 
     /// Compiles every recipe, and gives the bytes of a bundle of them, and their sha256. It writes nothing but the

@@ -16,8 +16,8 @@ use crate::bundle::{self, Embedded, Manifest};
 use crate::diagnostic::{Diagnostics, PlanError};
 use crate::emit::{self, Unit};
 use crate::plan::Plan;
-use crate::recipe::Recipe;
 use crate::recipe::product::{Problem, Record, dispatch_module};
+use crate::recipe::{FAMILIES, Family, Recipe};
 use crate::settings::Settings;
 use crate::store::Store;
 
@@ -49,6 +49,8 @@ pub struct Config {
     /// Those that a kernel is compiled for if it can be.
     wanted: Vec<Arch>,
     pub(super) kernels: Vec<Asked>,
+    /// Families that files of recipes may name.
+    pub(super) families: Vec<Family>,
     dispatches: Vec<Dispatch>,
     /// In place of compiling.
     pub(super) bundle: Option<PathBuf>,
@@ -108,6 +110,7 @@ impl Config {
             archs: Vec::new(),
             wanted: Vec::new(),
             kernels: Vec::new(),
+            families: FAMILIES.to_vec(),
             dispatches: Vec::new(),
             bundle: None,
             root: "::cutemplate".to_owned(),
@@ -178,7 +181,7 @@ impl Config {
             });
             rows.push((row.problem, format!("{name}_{index}")));
         }
-        let family = record.family();
+        let family = *record.family();
         for (index, settings) in recipes.into_iter().enumerate() {
             let (kernel, settings) = (format!("{name}_{index}"), settings.clone());
             let identity = family.complete(&settings).unwrap_or_else(|_| settings.clone());

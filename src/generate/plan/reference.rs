@@ -27,6 +27,17 @@ pub trait Reference: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Operations of a launch on the problem of these extents, as a rate in FLOP/s counts them; `None` where only bytes count.
+    fn flop(&self, _extents: &[i64]) -> Option<f64> {
+        None
+    }
+
+    /// Bytes that a launch has to read and write, where that is not each element of each operand once: a lookup reads some rows of its
+    /// table. A device copy of as many bytes is the baseline of kernels that are no products.
+    fn bytes(&self, _extents: &[i64]) -> Option<u64> {
+        None
+    }
+
     /// The product of matrices that it is, where it is one: libraries have a baseline of it.
     fn product(&self) -> Option<&Product> {
         None

@@ -22,6 +22,8 @@ pub use elementwise_apply::ElementwiseApply;
 pub use gemm::Gemm;
 pub use names::Names;
 pub use raster::Raster;
+#[cfg(feature = "bundle")]
+pub(crate) use registry::family_of;
 pub use registry::{FAMILIES, Family, UnknownFamily, family};
 pub use sgemm::Sgemm;
 pub use sum::Sum;

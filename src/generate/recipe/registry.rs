@@ -147,7 +147,7 @@ impl Family {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn chosen(
-        &'static self,
+        &self,
         problem: &Problem,
         machine: &Machine,
         given: &Settings,
@@ -179,13 +179,15 @@ fn plan<R: Recipe>(settings: &Settings, name: Option<&str>, targets: &Targets) -
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no kernel family `{name}`; {}", match nearest {
     Some(n) => format!("did you mean `{n}`?"),
-    None => format!("known are {}", FAMILIES.iter().map(|f| f.name).collect::<Vec<_>>().join(", ")),
+    None => format!("known are {}", known.join(", ")),
 })]
 pub struct UnknownFamily {
     /// The name that was asked for.
     pub name: String,
     /// A known name that is close to it.
     pub nearest: Option<&'static str>,
+    /// All known names.
+    pub known: Vec<&'static str>,
 }
 
 debug_as_display!(UnknownFamily);
@@ -195,8 +197,13 @@ debug_as_display!(UnknownFamily);
 /// # Errors
 /// Where there is none; the error names the nearest.
 pub fn family(name: &str) -> Result<&'static Family, UnknownFamily> {
-    FAMILIES.iter().find(|f| f.name == name).ok_or_else(|| {
-        let nearest = near::nearest(name, FAMILIES.iter().map(|f| f.name));
-        UnknownFamily { name: name.to_owned(), nearest }
+    family_of(FAMILIES, name)
+}
+
+/// The one of these families that has the name.
+pub(crate) fn family_of<'a>(families: &'a [Family], name: &str) -> Result<&'a Family, UnknownFamily> {
+    families.iter().find(|f| f.name == name).ok_or_else(|| {
+        let known: Vec<&str> = families.iter().map(|f| f.name).collect();
+        UnknownFamily { name: name.to_owned(), nearest: near::nearest(name, known.iter().copied()), known }
     })
 }

@@ -16,6 +16,9 @@ const NAMED: usize = 8;
 /// The value of an element, and the most that a right kernel may differ from it before it is rounded to its type.
 type Function = Box<dyn Fn(&At<'_>) -> (f64, f64) + Send + Sync>;
 
+/// A number for the extents of a problem.
+type Count<T> = Box<dyn Fn(&[i64]) -> T + Send + Sync>;
+
 /// A reference of one function for each output, in f64.
 ///
 /// ```
@@ -32,6 +35,8 @@ type Function = Box<dyn Fn(&At<'_>) -> (f64, f64) + Send + Sync>;
 #[derive(Default)]
 pub struct Each {
     outputs: Vec<Function>,
+    flop: Option<Count<f64>>,
+    bytes: Option<Count<u64>>,
 }
 
 impl fmt::Debug for Each {
@@ -51,6 +56,20 @@ impl Each {
     #[must_use]
     pub fn output(mut self, function: impl Fn(&At<'_>) -> (f64, f64) + Send + Sync + 'static) -> Self {
         self.outputs.push(Box::new(function));
+        self
+    }
+
+    /// What [`Reference::flop`] says: operations of a launch, by the extents of the problem.
+    #[must_use]
+    pub fn flop(mut self, count: impl Fn(&[i64]) -> f64 + Send + Sync + 'static) -> Self {
+        self.flop = Some(Box::new(count));
+        self
+    }
+
+    /// What [`Reference::bytes`] says, where a launch does not touch each element of each operand once.
+    #[must_use]
+    pub fn bytes(mut self, count: impl Fn(&[i64]) -> u64 + Send + Sync + 'static) -> Self {
+        self.bytes = Some(Box::new(count));
         self
     }
 }
@@ -139,6 +158,14 @@ impl Reference for Each {
             Box::new(part) as Box<dyn Accepted + 'a>
         });
         Ok(each.collect())
+    }
+
+    fn flop(&self, extents: &[i64]) -> Option<f64> {
+        self.flop.as_ref().map(|count| count(extents))
+    }
+
+    fn bytes(&self, extents: &[i64]) -> Option<u64> {
+        self.bytes.as_ref().map(|count| count(extents))
     }
 }
 

@@ -30,6 +30,11 @@ impl Reference for Product {
         self.usual_scalar(index)
     }
 
+    /// Two for each product that is added.
+    fn flop(&self, extents: &[i64]) -> Option<f64> {
+        Some(2.0 * extents.iter().map(|extent| *extent as f64).product::<f64>())
+    }
+
     fn product(&self) -> Option<&Product> {
         Some(self)
     }

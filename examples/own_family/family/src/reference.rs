@@ -9,6 +9,9 @@ const U: f64 = 1.0 / 16_777_216.0;
 /// The largest e4m3.
 const LARGEST: f64 = 448.0;
 
+/// Of an element: negation, `expf`, sum, quotient and product of H, its size and the maximum, the quotient by the scale.
+const OPERATIONS: f64 = 8.0;
+
 /// An f32, as a range of what it may be.
 #[derive(Clone, Copy)]
 struct Range(f64, f64);
@@ -73,4 +76,5 @@ pub(crate) fn gated() -> Each {
             [m, group] => scale(at, m, group).within(),
             _ => (f64::NAN, 0.0),
         })
+        .flop(|problem| OPERATIONS * problem.iter().map(|extent| *extent as f64).product::<f64>())
 }

@@ -35,7 +35,7 @@ pub struct Measured {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    family: &'static Family,
+    family: Family,
     /// The name of the device.
     pub device: String,
     /// For which architecture recipes were chosen there: on others they are not taken. `None` where nothing says.
@@ -46,13 +46,31 @@ pub struct Record {
 
 impl Record {
     /// Nothing measured yet.
-    pub fn new(family: &'static Family, device: &str) -> Self {
-        Self { family, device: device.to_owned(), arch: None, rows: Vec::new() }
+    pub fn new(family: &Family, device: &str) -> Self {
+        Self { family: *family, device: device.to_owned(), arch: None, rows: Vec::new() }
     }
 
     /// The family of these recipes.
-    pub fn family(&self) -> &'static Family {
-        self.family
+    pub fn family(&self) -> &Family {
+        &self.family
+    }
+
+    /// Reads a record of this family: of one that another crate brings. [`FromStr`] finds the families of this crate.
+    ///
+    /// # Errors
+    /// The text is no record, or one of another family.
+    pub fn of(family: &Family, text: &str) -> Result<Self, String> {
+        let (name, mut lines) = named(text)?;
+        if name != family.name {
+            return Err(format!("found a record of `{name}`, required one of `{}`", family.name));
+        }
+        let device = lines.next().ok_or("behind the family, a record has the name of a device")?;
+        let (device, arch) = match device.split_once(" | ") {
+            Some((device, arch)) => (device, Some(arch.parse().map_err(|e| format!("`{device}`: {e}"))?)),
+            None => (device, None),
+        };
+        let rows = lines.map(|line| row(family, line)).collect::<Result<_, _>>()?;
+        Ok(Self { arch, rows, ..Self::new(family, device) })
     }
 
     /// The row of the most similar problem; among equals the first.
@@ -86,17 +104,16 @@ impl FromStr for Record {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let name = lines.next().ok_or("a record begins with the name of a kernel family")?;
-        let family = family(name).map_err(|unknown| unknown.to_string())?;
-        let device = lines.next().ok_or("behind the family, a record has the name of a device")?;
-        let (device, arch) = match device.split_once(" | ") {
-            Some((device, arch)) => (device, Some(arch.parse().map_err(|e| format!("`{device}`: {e}"))?)),
-            None => (device, None),
-        };
-        let rows = lines.map(|line| row(family, line)).collect::<Result<_, _>>()?;
-        Ok(Self { arch, rows, ..Self::new(family, device) })
+        let (name, _) = named(text)?;
+        Self::of(family(name).map_err(|unknown| unknown.to_string())?, text)
     }
+}
+
+/// The family's name, and the lines behind it.
+fn named(text: &str) -> Result<(&str, impl Iterator<Item = &str>), String> {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let name = lines.next().ok_or("a record begins with the name of a kernel family")?;
+    Ok((name, lines))
 }
 
 fn row(family: &Family, line: &str) -> Result<Measured, String> {

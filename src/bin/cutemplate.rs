@@ -1,0 +1,5 @@
+//! `cutemplate`: lists, checks, emits, runs and measures kernels of our families; answers questions about layouts.
+
+fn main() -> std::process::ExitCode {
+    cutemplate::cli::run(&[])
+}
