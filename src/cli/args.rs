@@ -102,6 +102,12 @@ pub(crate) enum Command {
         Exit 0: right; 1: findings; 2: malformed, or PTX that is not run here."
     )]
     Ptx(ptx_exec::cli::Command),
+    /// What a code of a diagnostic means, with a recipe that gets it; without a code, all of them.
+    #[command(after_help = "Examples:\n  cutemplate explain CT017\n  cutemplate explain")]
+    Explain(ExplainArgs),
+    /// Print a script that completes this tool's commands and options in a shell.
+    #[command(after_help = "Examples:\n  cutemplate completions bash\n  cutemplate completions zsh")]
+    Completions(CompletionsArgs),
     /// Shows which tools were found (CUTLASS, CUDA, compiler, GPU), where, and which are missing (exit 1 if building or
     /// running a kernel needs them).
     Doctor,
@@ -113,7 +119,7 @@ pub(crate) struct KernelArgs {
     /// The kernel family, as `cutemplate list` names it; for `check` also a file of CUDA C++.
     pub(crate) kernel: String,
     /// A setting of the recipe; may be given several times.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(short = 's', long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// An architecture to compile for; may be given several times [default: sm_80 and sm_90a]. Where the CPU runs the kernel, the
     /// newest counts.
@@ -264,6 +270,18 @@ pub(crate) enum CacheCommand {
 pub(crate) struct ListArgs {
     /// One family: its settings with their defaults, and the functions of its expressions.
     pub(crate) family: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The code, as in `error[CT017]`.
+    pub(crate) code: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]

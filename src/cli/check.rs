@@ -20,7 +20,7 @@ pub(crate) fn run(args: &CheckArgs, families: &Families, out: &Output) -> Result
         return own::check(args, out);
     }
     let plan = args.kernel.plan(families, out)?;
-    out.text(&plan);
+    out.prose(&plan);
     out.object(json!({ "plan": object(&plan) }));
     if let Some(problem) = &args.problem {
         predict(&plan, problem, args.ld, out)?;
@@ -46,17 +46,17 @@ fn predict_part(plan: &Plan, problem: &Problem, views: &[ViewRef], out: &Output)
     let name = plan.name();
     // No scalar is 0, so that every entry has something to do.
     let binding = plan.bind_with(views, &vec![1.0; plan.scalars().len()])?;
-    out.text(format_args!("a launch of {problem}\n{}", launches(plan, &binding)));
+    out.prose(format_args!("a launch of {problem}\n{}", launches(plan, &binding)));
     out.object(json!({ "launch": launch_object(plan, &binding) }));
     let what = format!("counts the requests of every warp for {problem}");
     let Some(prediction) = on_terminal(out, &what, || plan.predict(views))? else {
         return Err(Failure::message(format_args!("there is no model of `{}` yet", plan.family())));
     };
-    out.text(format_args!("predicted for {problem}\n{prediction}"));
+    out.prose(format_args!("predicted for {problem}\n{prediction}"));
     for arch in plan.targets().archs() {
         let machine = Machine::of(*arch);
         let waves = waves(plan, &binding, &machine);
-        out.text(format_args!("on {arch}\n{}{}", waves.text, prediction.on(&machine)));
+        out.prose(format_args!("on {arch}\n{}{}", waves.text, prediction.on(&machine)));
         let (seconds, limit) = prediction.seconds(&machine);
         out.object(json!({
             "kernel": name, "prediction": prediction, "machine": machine.name, "seconds": seconds, "limit": limit,

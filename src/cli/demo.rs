@@ -54,7 +54,7 @@ pub(crate) fn run(args: &DemoArgs, out: &Output) -> Result<ExitCode, Failure> {
     let (device, why) = Device::choose(On::Auto, None, false, out)?;
     out.section("The run: C = A + B, 1023 x 511, from a.npy and b.npy to c.npy", "");
     if let Some(why) = why {
-        out.text(format_args!("{why}\n{device} runs it"));
+        out.text(format_args!("no GPU: {why}; {device}, runs it"));
     }
     let run = Run { device: &device, problem: &[ROWS as i64, COLS as i64], ld: None, scalars: &[], stages: None };
     run::verified(&plan, inputs, &run, &[args.out.join("c.npy")], out)

@@ -41,7 +41,7 @@ impl Device {
             On::Gpu => return Gpu::find().map(|gpu| (Device::Gpu(gpu), None)).map_err(Failure::message),
             On::Auto if for_cpu.is_none() => match Gpu::find() {
                 Ok(gpu) => return Ok((Device::Gpu(gpu), None)),
-                Err(none) => Some(none.to_string()),
+                Err(none) => Some(none.reason),
             },
             _ => None,
         };

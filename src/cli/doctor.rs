@@ -24,7 +24,10 @@ pub(crate) fn run(out: &Output) -> Result<ExitCode, Failure> {
         }
         Err(reason) => {
             // A missing GPU is not a fault: the executor runs kernels on the CPU.
-            out.text(format_args!("GPU: none; kernels run on the CPU executor\n{reason}"));
+            out.text(format_args!(
+                "GPU: none, kernels run on the CPU executor: {}\n  help: {}",
+                reason.reason, reason.help
+            ));
             out.object(json!({ "gpu": null, "because": reason.to_string() }));
         }
     }

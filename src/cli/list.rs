@@ -9,37 +9,44 @@ use serde_json::json;
 
 use crate::cli::args::ListArgs;
 use crate::cli::families::Families;
-use crate::cli::output::{Failure, Output};
+use crate::cli::output::{Failure, Output, wrapped};
 
 /// Settings that are expressions.
 const EXPRESSIONS: [&str; 2] = ["expr", "epilogue"];
 
-pub(crate) fn run(args: &ListArgs, families: &Families, out: &Output) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &ListArgs, families: &Families, program: &str, out: &Output) -> Result<ExitCode, Failure> {
     match &args.family {
         Some(name) => one(families.find(name)?, out),
-        None => families.iter().for_each(|family| all(family, out)),
+        None => {
+            families.iter().for_each(|family| all(family, out));
+            out.text(format_args!("\n{program} list gemm  the settings of gemm with defaults and examples"));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// What can be set, by an example.
+/// Columns of a line, whatever reads it.
+const WIDTH: usize = 80;
+
+/// Text in lines that all begin with so many spaces.
+fn indented(text: &str, by: usize) -> String {
+    textwrap::indent(&textwrap::fill(text, WIDTH - by), &" ".repeat(by))
+}
+
+/// What it computes, and the names of what can be set.
 fn all(family: &Family, out: &Output) {
-    let width = family.settings.iter().map(|s| s.key.len() + 1 + s.example.len()).max().unwrap_or(0);
-    let lines: Vec<String> = family
-        .settings
-        .iter()
-        .map(|s| format!("  --set {:width$}  {}", format!("{}={}", s.key, s.example), s.doc))
-        .collect();
-    out.section(family.name, format_args!("  {}\n{}", family.summary, lines.join("\n")));
+    let keys: Vec<&str> = family.settings.iter().map(|s| s.key).collect();
+    let keys = wrapped(&format!("  settings:  {}", keys.join(" ")), WIDTH);
+    out.section(family.name, format_args!("{}\n{keys}", indented(family.summary, 2)));
     let settings: Vec<_> =
         family.settings.iter().map(|s| json!({ "key": s.key, "doc": s.doc, "example": s.example })).collect();
     out.object(json!({ "family": family.name, "summary": family.summary, "settings": settings }));
 }
 
-/// The same with what holds where nothing is set, a setting a paragraph.
+/// Its settings with what holds where nothing is set, a paragraph each.
 fn one(family: &Family, out: &Output) {
     let defaults = family.complete(&Settings::new()).unwrap_or_default();
-    let mut text = format!("  {}", family.summary);
+    let mut text = indented(family.summary, 2);
     for setting in family.settings {
         let default = match defaults.get(setting.key) {
             Some("") => "none".to_owned(),
@@ -47,7 +54,8 @@ fn one(family: &Family, out: &Output) {
             None => "as the others tell".to_owned(),
         };
         let (key, doc, example) = (setting.key, setting.doc, setting.example);
-        text += &format!("\n\n  {key} [{default}]\n    {doc}\n    --set '{key}={example}'");
+        let doc = indented(doc, 4);
+        text += &format!("\n\n  {key} [{default}]\n{doc}\n    -s '{key}={example}'");
     }
     let functions: Vec<String> = match family.settings.iter().any(|s| EXPRESSIONS.contains(&s.key)) {
         true => expr::functions().collect(),
@@ -55,7 +63,9 @@ fn one(family: &Family, out: &Output) {
     };
     if !functions.is_empty() {
         text += "\n\n  expressions have + - * / and comparisons, && || !, `let t0 = ..;`, and\n";
-        text += &functions.chunks(8).map(|line| format!("    {}", line.join(", "))).collect::<Vec<_>>().join(",\n");
+        // A function is one word of a line.
+        let words: Vec<String> = functions.iter().map(|function| function.replace(' ', "\u{a0}")).collect();
+        text += &indented(&words.join(", "), 4).replace('\u{a0}', " ");
     }
     out.section(family.name, text);
     let settings: Vec<_> = family

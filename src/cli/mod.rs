@@ -26,6 +26,7 @@ mod demo;
 mod device;
 mod doctor;
 mod emit;
+mod explain;
 mod families;
 mod fit;
 mod jsonl;
@@ -43,6 +44,7 @@ mod random;
 mod run;
 mod stages;
 mod tune;
+mod typed;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -68,7 +70,8 @@ pub fn run(own: &[Family]) -> ExitCode {
     };
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let program = arguments.first().and_then(|path| Path::new(path).file_stem()?.to_str()).unwrap_or("cutemplate");
-    let matches = families.command(program).get_matches_from(&arguments);
+    let parsed = families.command(program).try_get_matches_from(&arguments);
+    let matches = parsed.unwrap_or_else(|error| typed::with_tip(error, &families, program).exit());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let out = Output::new(cli.json);
     match command(&cli.command, &families, program, &out) {
@@ -83,7 +86,7 @@ pub fn run(own: &[Family]) -> ExitCode {
 fn command(command: &Command, families: &Families, program: &str, out: &Output) -> Result<ExitCode, output::Failure> {
     match command {
         Command::Demo(args) => demo::run(args, out),
-        Command::List(args) => list::run(args, families, out),
+        Command::List(args) => list::run(args, families, program, out),
         Command::Check(args) => check::run(args, families, out),
         Command::Emit(args) => emit::run(args, families, out),
         Command::Run(args) => run::run(args, families, out),
@@ -94,6 +97,8 @@ fn command(command: &Command, families: &Families, program: &str, out: &Output) 
         Command::Layout(args) => layout::run(args, out),
         Command::Cache(args) => cache::run(args, out),
         Command::Ptx(args) => Ok(ptx_exec::cli::run(args, &format!("{program} ptx"), out.is_json())),
+        Command::Explain(args) => explain::run(args, program, out),
+        Command::Completions(args) => Ok(typed::complete(args, families, program)),
         Command::Doctor => doctor::run(out),
     }
 }

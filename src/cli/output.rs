@@ -1,6 +1,7 @@
 //! The tool's output: text for people or JSON lines for programs, never both.
 
 use std::fmt::Display;
+use std::io::IsTerminal;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
@@ -74,6 +75,38 @@ fn coded(text: &str) -> Value {
     }
 }
 
+/// The columns of a terminal that reads standard output.
+fn columns() -> Option<usize> {
+    std::io::stdout().is_terminal().then(textwrap::termwidth)
+}
+
+/// Lines of at most `width` columns. What goes on stands under the second column of its line; columns of a line that is too long
+/// move together.
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
+    let one = |line: &str| {
+        if line.chars().count() <= width {
+            return line.to_owned();
+        }
+        let first = line.len() - line.trim_start().len();
+        let (mut fields, mut at) = (Vec::new(), first);
+        for field in line[first..].split("  ") {
+            let begins = at + field.len() - field.trim_start().len();
+            fields.extend((!field.trim().is_empty()).then(|| (begins, field.trim())));
+            at += field.len() + 2;
+        }
+        let Some((second, _)) = fields.get(1) else {
+            let indent = " ".repeat(first + 2);
+            return textwrap::fill(line, textwrap::Options::new(width).subsequent_indent(&indent).break_words(false));
+        };
+        let before = &line[..*second];
+        let indent = " ".repeat(before.chars().count().min(width / 2));
+        let rest: Vec<&str> = fields[1..].iter().map(|(_, field)| *field).collect();
+        let options = textwrap::Options::new(width).subsequent_indent(&indent).break_words(false);
+        textwrap::fill(&format!("{before}{}", rest.join("  ")), options)
+    };
+    text.split('\n').map(one).collect::<Vec<_>>().join("\n")
+}
+
 /// The chosen form of output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
@@ -106,6 +139,14 @@ impl Output {
         }
     }
 
+    /// Prints text for a person, wrapped where a terminal shows it.
+    pub(crate) fn prose(self, text: impl Display) {
+        match columns() {
+            Some(width) if !self.json => self.text(wrapped(&text.to_string(), width)),
+            _ => self.text(text),
+        }
+    }
+
     /// Prints a heading and its lines for a person.
     pub(crate) fn section(self, heading: &str, body: impl Display) {
         self.text(format_args!("{HEADING}{heading}{HEADING:#}\n{body}"));
@@ -121,12 +162,11 @@ impl Output {
     /// Prints a plan's warnings.
     pub(crate) fn warnings(self, warnings: &[Diagnostic]) {
         for warning in warnings {
-            let text = warning.to_string();
-            let rest = text.strip_prefix("warning").unwrap_or(&text);
             if self.json {
                 self.object(json!({ "warning": warning }));
             } else {
-                complain(format_args!("{WARNING}warning{WARNING:#}{rest}"));
+                let text = for_terminal(warning.to_string());
+                complain(format_args!("{WARNING}warning{WARNING:#}{}", text.strip_prefix("warning").unwrap_or(&text)));
             }
         }
     }
@@ -140,12 +180,36 @@ impl Output {
                 }
             }
             Failure::Message(text) if self.json => self.object(json!({ "error": coded(text) })),
-            Failure::Diagnostics(all) => {
-                for diagnostic in all {
-                    complain(format_args!("{ERROR}error{ERROR:#}{}", after_error(&diagnostic.to_string())));
-                }
-            }
-            Failure::Message(text) => complain(format_args!("{ERROR}error{ERROR:#}{}", after_error(text))),
+            Failure::Diagnostics(all) => all.iter().for_each(|diagnostic| told(&diagnostic.to_string())),
+            Failure::Message(text) => told(text),
         }
+    }
+}
+
+/// Text for standard error, wrapped where that is a terminal.
+fn for_terminal(text: String) -> String {
+    if std::io::stderr().is_terminal() { wrapped(&text, textwrap::termwidth()) } else { text }
+}
+
+/// An error on standard error.
+fn told(text: &str) {
+    let text = for_terminal(format!("error{}", after_error(text)));
+    complain(format_args!("{ERROR}error{ERROR:#}{}", &text["error".len()..]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_go_on_under_their_second_column() {
+        let plan = "  epilogue        a                                      a accumulator, b C, each rounded\n  tile            (128,128,64)";
+        assert_eq!(
+            wrapped(plan, 40),
+            "  epilogue        a  a accumulator, b C,\n                  each rounded\n  tile            (128,128,64)"
+        );
+        assert_eq!(wrapped("  help:     one two three", 24), "  help:     one two\n            three");
+        assert_eq!(wrapped("error[CT001]: the recipe has none", 20), "error[CT001]: the\n  recipe has none");
+        assert_eq!(wrapped("", 20), "");
     }
 }

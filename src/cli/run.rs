@@ -21,7 +21,7 @@ pub(crate) fn run(args: &RunArgs, families: &Families, out: &Output) -> Result<E
     places(&plan, &args.output)?;
     let (device, why) = Device::choose(args.on, args.mode, args.profile, out)?;
     if let Some(why) = why {
-        out.text(format_args!("{why}\n{device} runs it"));
+        out.text(format_args!("no GPU: {why}; {device}, runs it"));
     }
     let scalars = scalars(&plan, &args.scalar)?;
     let (inputs, problem) = on_terminal(out, "makes the inputs", || inputs(args, &plan))?;

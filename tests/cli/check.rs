@@ -14,13 +14,16 @@ fn list_names_every_family_and_setting() {
     for row in rows {
         assert!(listed.contains(row["family"].as_str().expect("a name")));
         for setting in row["settings"].as_array().expect("settings") {
-            assert!(listed.contains(setting["doc"].as_str().expect("a doc")), "{setting}");
+            assert!(listed.contains(setting["key"].as_str().expect("a key")), "{setting}");
         }
     }
+    assert!(listed.lines().all(|line| line.chars().count() <= 80), "{listed}");
+    assert!(listed.ends_with("\n\ncutemplate list gemm  the settings of gemm with defaults and examples\n"));
 }
 
 #[test]
 fn list_of_a_family_tells_defaults_and_functions() {
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for family in cutemplate::recipe::FAMILIES {
         let listed = good(&["list", family.name]);
         let row = &objects(&["list", family.name, "--json"])[0];
@@ -34,42 +37,47 @@ fn list_of_a_family_tells_defaults_and_functions() {
                 listed.contains(&format!("  {} [{default}]\n", setting["key"].as_str().expect("a key"))),
                 "{listed}"
             );
+            assert!(one_line(&listed).contains(setting["doc"].as_str().expect("a doc")), "{setting}");
         }
         let functions = row["functions"].as_array().expect("functions");
         assert_eq!(functions.is_empty(), family.name == "elementwise_add");
         assert!(functions.iter().all(|f| listed.contains(f.as_str().expect("a function"))), "{listed}");
     }
     let shown = good(&["list", "sum"]);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     expect![[r#"
         sum
           sums along rows of any function of 1 to 8 matrices, in f32
 
           expr [a]
-            the function of inputs a to h, or as |x, bias| names them; run-time scalars as in |a, b; alpha|
-            --set 'expr=a * b'
+            the function of inputs a to h, or as |x, bias| names them; run-time scalars
+            as in |a, b; alpha|
+            -s 'expr=a * b'
 
           in [f32:(?,1)]
-            type and strides of each input, (M,N): 1 contiguous, 0 broadcast, ? given at launch
-            --set 'in=f16:(?,1), f32:(0,1)'
+            type and strides of each input, (M,N): 1 contiguous, 0 broadcast, ? given at
+            launch
+            -s 'in=f16:(?,1), f32:(0,1)'
 
           out [f32]
             type of the sums
-            --set 'out=f32'
+            -s 'out=f32'
 
           by [warp]
             threads that add up a row: warp, block
-            --set 'by=warp'
+            -s 'by=warp'
 
           threads [256]
             threads of a block, a multiple of 32
-            --set 'threads=256'
+            -s 'threads=256'
 
           expressions have + - * / and comparisons, && || !, `let t0 = ..;`, and
-            abs(x), exp(x), exp2(x), log(x), log2(x), sqrt(x), rsqrt(x), sin(x),
-            cos(x), tanh(x), erf(x), relu(x), sigmoid(x), silu(x), gelu(x), gelu_tanh(x),
-            min(x, y), max(x, y), pow(x, y), cast(type, x), clamp(x, low, high), fma(x, y, z), recip(x), saturate(type, x),
-            select(condition, x, y)
-    "#]].assert_eq(&shown);
+            abs(x), exp(x), exp2(x), log(x), log2(x), sqrt(x), rsqrt(x), sin(x), cos(x),
+            tanh(x), erf(x), relu(x), sigmoid(x), silu(x), gelu(x), gelu_tanh(x),
+            min(x, y), max(x, y), pow(x, y), cast(type, x), clamp(x, low, high),
+            fma(x, y, z), recip(x), saturate(type, x), select(condition, x, y)
+    "#]]
+    .assert_eq(&shown);
     bad(
         &["list", "gem"],
         1,

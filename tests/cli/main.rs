@@ -10,6 +10,7 @@ mod machine;
 mod run;
 mod streams;
 mod tool;
+mod typed;
 mod words;
 
 #[path = "../support/numpy.rs"]

@@ -218,8 +218,23 @@ fn the_examples_of_help_run() {
     );
     let path = path.expect("a PATH");
     let has_gpu = Gpu::find().is_ok();
-    let others =
-        ["", "demo", "list", "check", "emit", "bench", "tune", "bundle", "inspect", "layout", "cache", "ptx", "doctor"];
+    let others = [
+        "",
+        "demo",
+        "list",
+        "check",
+        "emit",
+        "bench",
+        "tune",
+        "bundle",
+        "inspect",
+        "layout",
+        "cache",
+        "ptx",
+        "explain",
+        "completions",
+        "doctor",
+    ];
     // Those of `run` wait for nvcc.
     let (of_run, of_others) = std::thread::scope(|scope| {
         let of_run = scope.spawn(|| examples(&["run"], folder.path(), &path, has_gpu));
