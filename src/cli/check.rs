@@ -48,6 +48,9 @@ fn predict_part(plan: &Plan, problem: &Problem, views: &[ViewRef], out: &Output)
     let binding = plan.bind_with(views, &vec![1.0; plan.scalars().len()])?;
     out.prose(format_args!("a launch of {problem}\n{}", launches(plan, &binding)));
     out.object(json!({ "launch": launch_object(plan, &binding) }));
+    if binding.launches().is_empty() {
+        return Ok(());
+    }
     let what = format!("counts the requests of every warp for {problem}");
     let Some(prediction) = on_terminal(out, &what, || plan.predict(views))? else {
         return Err(Failure::message(format_args!("there is no model of `{}` yet", plan.family())));
@@ -108,6 +111,9 @@ fn launches(plan: &Plan, binding: &Binding) -> String {
         )
     };
     let grids: String = binding.launches().iter().map(line).collect();
+    if grids.is_empty() {
+        return "  nothing: no output has an element".to_owned();
+    }
     format!("{grids}  workspace: {}", binding.workspace().map_or(Bytes(0), |w| w.bytes))
 }
 

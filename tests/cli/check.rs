@@ -319,6 +319,18 @@ fn check_lists_the_entries_of_a_file() {
     assert!(absent.starts_with("error[build]: cannot read kernels/absent.cu\n"), "{absent}");
 }
 
+/// A launch of nothing has no time and no rate.
+#[test]
+fn a_launch_of_nothing_is_told() {
+    for problem in ["0x5", "5x0"] {
+        let said = good(&["check", "elementwise_add", "--problem", problem]);
+        assert!(said.ends_with(&format!("\na launch of {problem}\n  nothing: no output has an element\n")), "{said}");
+    }
+    let rows = objects(&["check", "gemm", "--arch", "sm_80", "--problem", "16x0x16", "--json"]);
+    assert_eq!((rows.len(), &rows[1]["launch"]["entries"]), (2, &serde_json::json!([])), "{rows:?}");
+    assert!(good(&["check", "sum", "--problem", "5x0"]).contains("1 x 1 x 1 blocks"));
+}
+
 /// What cannot be read is marked, with the functions that there are and the nearest of them.
 #[test]
 fn a_function_that_is_not_known_is_marked() {
