@@ -9,11 +9,11 @@ use crate::missing::not_found;
 use crate::programs::{self, HostCompiler};
 use crate::progress::Progress;
 
-/// All that compiles CuTe C++ for a GPU.
+/// All that compiles CuTe C++, or plain CUDA C++, for a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toolchain {
-    /// The CUTLASS headers.
-    pub cutlass: Cutlass,
+    /// The CUTLASS headers; `None` where plain CUDA C++ is all that is compiled.
+    pub cutlass: Option<Cutlass>,
     /// nvcc and the CUDA headers.
     pub nvcc: Nvcc,
     /// The C++ compiler that nvcc preprocesses with.
@@ -92,14 +92,27 @@ impl Finder {
     /// # Errors
     /// Every part that is missing or wrong, all at once; or the download that failed.
     pub fn toolchain(&self, progress: &mut dyn Progress) -> Result<Toolchain, ToolchainError> {
-        let cxx = self.checked(
-            self.host_compiler().and_then(|cxx| programs::nvcc_ccbin(self.env()).map(|()| cxx)),
-            &[
-                (Component::Cutlass, self.locate_cutlass().map(|c| c.is_some())),
-                (Component::Nvcc, self.locate_nvcc().map(|n| n.is_some())),
-            ],
-        )?;
-        Ok(Toolchain { cutlass: self.cutlass(progress)?, nvcc: self.nvcc(progress)?, cxx })
+        let cutlass = (Component::Cutlass, self.locate_cutlass().map(|cutlass| cutlass.is_some()));
+        let cxx = self.checked(self.nvcc_compiler(), &[cutlass, self.has_nvcc()])?;
+        Ok(Toolchain { cutlass: Some(self.cutlass(progress)?), nvcc: self.nvcc(progress)?, cxx })
+    }
+
+    /// All that compiles plain CUDA C++ for a GPU: CUTLASS is neither looked for nor fetched.
+    ///
+    /// # Errors
+    /// As [`Finder::toolchain`].
+    pub fn cuda_toolchain(&self, progress: &mut dyn Progress) -> Result<Toolchain, ToolchainError> {
+        let cxx = self.checked(self.nvcc_compiler(), &[self.has_nvcc()])?;
+        Ok(Toolchain { cutlass: None, nvcc: self.nvcc(progress)?, cxx })
+    }
+
+    /// The compiler that nvcc preprocesses with.
+    fn nvcc_compiler(&self) -> Result<HostCompiler, Error> {
+        self.host_compiler().and_then(|cxx| programs::nvcc_ccbin(self.env()).map(|()| cxx))
+    }
+
+    fn has_nvcc(&self) -> (Component, Result<bool, Error>) {
+        (Component::Nvcc, self.locate_nvcc().map(|nvcc| nvcc.is_some()))
     }
 
     /// All that compiles for the CPU. Nothing is downloaded where anything is wrong that a download does not mend.

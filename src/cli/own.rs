@@ -22,7 +22,10 @@ pub(crate) fn check(args: &CheckArgs, out: &Output) -> Result<ExitCode, Failure>
     let (path, targets) = (Path::new(&args.kernel.kernel), Targets::new(args.kernel.arch.iter().copied()));
     let targets = targets.unwrap_or_default();
     let finder = Finder::from_env();
-    let compiler = Compiler::new(&finder, &mut Fetching::new(out)).map_err(Failure::message)?;
+    // Plain CUDA needs no CUTLASS, and what a file includes is known to nvcc alone.
+    let absent = !finder.env().fetch_allowed() && matches!(finder.locate_cutlass(), Ok(None));
+    let of = if absent { Compiler::of_cuda } else { Compiler::new };
+    let compiler = of(&finder, &mut Fetching::new(out)).map_err(Failure::message)?;
     let listed = on_terminal(out, "compiles the file", || compiler.list(path, &targets));
     let Listing { entries, compiled } = listed.map_err(Failure::message)?;
     if entries.is_empty() {

@@ -150,7 +150,8 @@ fn run(mut files: Vec<SourceFile>, text: String) -> Vec<String> {
     files.push(SourceFile { name: "launches.cu".into(), text });
     files.push(SourceFile { name: "runtime.cpp".into(), text: RUNTIME.into() });
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc is fetched in this workspace");
-    let [include, cxx] = [&compiler.toolchain().cutlass.include, &compiler.toolchain().cxx.path];
+    let tools = compiler.toolchain();
+    let [include, cxx] = [&tools.cutlass.as_ref().expect("a toolchain of CuTe").include, &tools.cxx.path];
     let (include, cxx) = (include.to_string_lossy(), cxx.to_string_lossy());
     // PTX is enough: what is launched is not run.
     let arguments = ["-std=c++17", "-O1", "--expt-relaxed-constexpr", "-gencode=arch=compute_90a,code=compute_90a"];

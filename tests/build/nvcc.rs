@@ -141,7 +141,8 @@ fn a_copy_into_half_of_its_elements_is_refused() {
     header.text = header.text.replace(from, to);
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).unwrap();
     let tools = compiler.toolchain();
-    let (include, cxx) = (tools.cutlass.include.to_string_lossy(), tools.cxx.path.to_string_lossy());
+    let cutlass = tools.cutlass.as_ref().expect("a toolchain of CuTe");
+    let (include, cxx) = (cutlass.include.to_string_lossy(), tools.cxx.path.to_string_lossy());
     let flags = ["-std=c++17", "-arch=compute_80", "--expt-relaxed-constexpr", "-isystem", &*include, "-ccbin", &*cxx];
     let flags = [&flags[..], &["--ptx", "-o", "half.ptx", "half.cu"]].concat();
     let refused = made::once(&compiler, &flags, &files, "half.ptx").unwrap_err();

@@ -203,7 +203,8 @@ fn compare(recipes: &[&str]) -> usize {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     // Where a wheel of nvcc has its libraries.
     let root = toolchain.nvcc.path.parent().and_then(Path::parent).expect("a toolkit");
-    let (include, cxx, lib) = (text(&toolchain.cutlass.include), text(&toolchain.cxx.path), text(&root.join("lib")));
+    let include = &toolchain.cutlass.as_ref().expect("a toolchain of CuTe").include;
+    let (include, cxx, lib) = (text(include), text(&toolchain.cxx.path), text(&root.join("lib")));
     let arguments =
         ["-x", "c++", "-std=c++17", "-isystem", &include, "-ccbin", &cxx, "-L", &lib, "-o", "maps", "maps.cpp"];
     let maps = made::once(&compiler, &arguments, &files, "maps").unwrap_or_else(|e| panic!("{e}"));

@@ -28,7 +28,8 @@ pub(crate) fn once(
     makes: &str,
 ) -> Result<PathBuf, String> {
     let tools = compiler.toolchain();
-    let versions = [tools.nvcc.version.to_string(), tools.cutlass.version.to_string(), tools.cxx.version.to_string()];
+    let cutlass = tools.cutlass.as_ref().map(|cutlass| cutlass.version.to_string()).unwrap_or_default();
+    let versions = [tools.nvcc.version.to_string(), cutlass, tools.cxx.version.to_string()];
     by(&tools.nvcc.path, nvcc_of(&tools.nvcc.path), &versions, arguments, files, makes)
 }
 

@@ -76,7 +76,7 @@ pub struct Manifest {
     pub generator: String,
     /// The version of nvcc.
     pub nvcc: String,
-    /// The version of the CUTLASS headers.
+    /// The version of the CUTLASS headers; empty where the text is plain CUDA C++, and finds none.
     pub cutlass: String,
     /// The compiler that nvcc preprocesses with.
     pub cxx: String,
@@ -133,7 +133,10 @@ impl Manifest {
 
 impl fmt::Display for Manifest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} bytes by nvcc {}, CUTLASS {}", self.fatbin.name, self.fatbin.bytes, self.nvcc, self.cutlass)?;
+        write!(f, "{}: {} bytes by nvcc {}", self.fatbin.name, self.fatbin.bytes, self.nvcc)?;
+        if !self.cutlass.is_empty() {
+            write!(f, ", CUTLASS {}", self.cutlass)?;
+        }
         for r in &self.resources {
             let sass = r.sass.map_or("?".to_owned(), |bytes| bytes.to_string());
             write!(

@@ -24,8 +24,8 @@ pub(crate) struct Packed<'a> {
 const CUTLASS: &str = "CUTLASS_LICENSE.txt";
 
 /// A bundle's bytes, and its sha256. The bundle holds the compiled form of each [part](Plan::parts) of each kernel, and
-/// CUTLASS's licence. The same kernels give the same bytes.
-pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)], cutlass: &str) -> (Vec<u8>, Digest) {
+/// CUTLASS's licence, where code has it in. The same kernels give the same bytes.
+pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)], cutlass: Option<&str>) -> (Vec<u8>, Digest) {
     let mut files: Vec<(FileDigest, Vec<u8>)> = Vec::new();
     let mut rows = Vec::new();
     let mut sorted: Vec<_> = kernels.iter().collect();
@@ -69,11 +69,10 @@ pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)], cutlass: &str) -> (Vec<u
             texts,
         });
     }
-    let licence = cutlass.as_bytes().to_vec();
-    files.push((FileDigest::of(CUTLASS, &licence), licence));
+    files.extend(cutlass.map(|licence| (FileDigest::of(CUTLASS, licence.as_bytes()), licence.as_bytes().to_vec())));
     let contents = Contents {
         cutemplate: emit::VERSION.to_owned(),
-        licences: licences(),
+        licences: licences(cutlass.is_some()),
         kernels: rows,
         files: files.iter().map(|(digest, _)| digest.clone()).collect(),
     };
@@ -97,12 +96,13 @@ fn version(text: &str) -> (u32, u32) {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-fn licences() -> Vec<Licence> {
+fn licences(has_cutlass: bool) -> Vec<Licence> {
     let cutlass = "CUTLASS and CuTe, compiled into the kernels: copyright NVIDIA CORPORATION & AFFILIATES";
     let of = [
         ("the text that cutemplate wrote", "MIT OR Apache-2.0", None),
         (cutlass, "BSD-3-Clause", Some(CUTLASS.to_owned())),
         ("what nvcc and the CUDA headers add", "CUDA Toolkit End User License Agreement", None),
     ];
-    of.map(|(of, licence, file)| Licence { of: of.to_owned(), licence: licence.to_owned(), file }).to_vec()
+    let of = of.into_iter().filter(|(_, _, file)| has_cutlass || file.is_none());
+    of.map(|(of, licence, file)| Licence { of: of.to_owned(), licence: licence.to_owned(), file }).collect()
 }

@@ -49,7 +49,7 @@ impl Compiler {
     pub(super) fn fatbin_key(&self, unit: &Unit, targets: &Targets) -> String {
         let parts = generations(unit, targets).into_iter().flat_map(|generation| {
             let ptx = self.ptx_key(unit, &generation);
-            let made = self.key(&self.fatbin_command(unit, targets, &generation), &[ptx.as_str()]);
+            let made = self.key(unit, &self.fatbin_command(unit, targets, &generation), &[ptx.as_str()]);
             [ptx, made]
         });
         let parts: Vec<String> = parts.collect();
@@ -123,7 +123,7 @@ impl Compiler {
     }
 
     fn manifest(&self, unit: &Unit, targets: &Targets, bytes: &[u8], ptx: &[Ptx], report: &str) -> Manifest {
-        let [nvcc, cutlass, cxx] = self.versions();
+        let [nvcc, cutlass, cxx] = self.versions(unit);
         let mut said: Vec<&str> = ptx.iter().flat_map(|ptx| ptx.warnings()).map(String::as_str).collect();
         said.push(report);
         let warnings = warnings(&said.join("\n"));

@@ -156,8 +156,14 @@ fn packed(
     compiled: &[(super::Compiled, super::Ptx)],
     finder: &Finder,
 ) -> Result<(Vec<u8>, Digest), Error> {
-    let cutlass = finder.cutlass(&mut ())?;
-    let Some(licence) = cutlass.licence() else { return Err(bundle::no_licence(&cutlass.include).into()) };
+    // Code that CUTLASS is compiled into comes with its licence.
+    let licence = match compiled.iter().any(|(compiled, _)| !compiled.manifest().cutlass.is_empty()) {
+        false => None,
+        true => {
+            let cutlass = finder.cutlass(&mut ())?;
+            Some(cutlass.licence().ok_or_else(|| bundle::no_licence(&cutlass.include))?)
+        }
+    };
     let mut made = compiled.iter();
     let kernels = plans.into_iter().map(|plan| {
         let texts = made.by_ref().take(plan.parts().len());
@@ -169,5 +175,5 @@ fn packed(
         let texts = texts.collect();
         (plan, texts)
     });
-    Ok(bundle::pack(&kernels.collect::<Vec<_>>(), &licence))
+    Ok(bundle::pack(&kernels.collect::<Vec<_>>(), licence.as_deref()))
 }

@@ -417,7 +417,9 @@ impl Config {
 
     /// The compiled units, or why there are none.
     pub(super) fn make(&self, finder: &Finder, units: &[(Unit, Targets)], watch: &mut Watch) -> Result<Made, Error> {
-        let compiler = match Compiler::new(finder, &mut ()) {
+        let needs_cutlass = units.iter().any(|(unit, _)| unit.needs_cutlass());
+        let of = if needs_cutlass { Compiler::new } else { Compiler::of_cuda };
+        let compiler = match of(finder, &mut ()) {
             Ok(compiler) => compiler,
             Err(Error::Toolchain(missing)) if missing.is_missing() => {
                 if !self.optional {

@@ -49,7 +49,8 @@ pub struct ListedParam {
 }
 
 impl Compiler {
-    /// Compiles a file of CUDA C++ for these architectures, and lists its entries. CUTLASS's headers are found, too.
+    /// Compiles a file of CUDA C++ for these architectures, and lists its entries. It finds CUTLASS's headers, unless the compiler is one
+    /// [of plain CUDA](Compiler::of_cuda).
     ///
     /// # Errors
     /// The file cannot be read; nvcc refuses it; an architecture has other entries than the oldest.
@@ -67,7 +68,8 @@ impl Compiler {
             let help = "name a file of CUDA C++: kernels/rope.cu";
             Error::Io { verb: "read", path: path.to_path_buf(), source, help }
         })?;
-        let unit = Own::of_file(path, text.into()).unit(Digest::of(b""));
+        let cutlass = self.toolchain.cutlass.is_some();
+        let unit = Own::of_file(path, text.into(), cutlass).unit(Digest::of(b""));
         let ptx = self.ptx(&unit, targets)?;
         let entries = signature::listed(ptx.text());
         let unit = unit.with_entries(entries.iter().map(|entry| entry.symbol.clone()).collect());

@@ -19,7 +19,7 @@ use crate::digest::Digest;
 use crate::emit::{self, Unit};
 use crate::store::{self, Entry, Outcome, Stage, Store};
 use crate::units::Bytes;
-use cutlass_sys::{Env, Finder, Progress, Toolchain};
+use cutlass_sys::{Cutlass, Env, Finder, Progress, Toolchain, ToolchainError};
 
 /// Variables that nvcc and the host compiler read, and that change what comes out.
 pub(super) const VARIABLES: [&str; 6] =
@@ -59,9 +59,24 @@ impl Compiler {
     /// # Errors
     /// A part of the toolchain is missing or wrong.
     pub fn new(finder: &Finder, progress: &mut dyn Progress) -> Result<Compiler, Error> {
+        Self::with_tools(finder, || finder.toolchain(progress))
+    }
+
+    /// The same for plain CUDA C++: CUTLASS is neither looked for nor fetched, and no text finds its headers.
+    ///
+    /// # Errors
+    /// nvcc or the C++ compiler is missing or wrong.
+    pub fn of_cuda(finder: &Finder, progress: &mut dyn Progress) -> Result<Compiler, Error> {
+        Self::with_tools(finder, || finder.cuda_toolchain(progress))
+    }
+
+    fn with_tools(
+        finder: &Finder,
+        tools: impl FnOnce() -> Result<Toolchain, ToolchainError>,
+    ) -> Result<Compiler, Error> {
         let store = Store::of_user(finder.env())?;
         let bound = Some((Cache::of_user(finder.env())?, Cache::size_of_user(finder.env())?));
-        let toolchain = finder.toolchain(progress)?;
+        let toolchain = tools()?;
         let (env, flags) = (finder.env().clone(), Vec::new());
         let places = Arc::new(Places::of(&env));
         Ok(Compiler { toolchain, env, store, flags, places, bound, told: Told::default() })
@@ -170,8 +185,8 @@ impl Compiler {
     }
 
     /// The digest of everything that decides what comes out of a command, apart from the content of headers and compiler.
-    pub(super) fn key(&self, argv: &[String], read: &[&str]) -> String {
-        let versions = self.versions();
+    pub(super) fn key(&self, unit: &Unit, argv: &[String], read: &[&str]) -> String {
+        let versions = self.versions(unit);
         let count = (argv.len() as u64).to_le_bytes();
         let versions =
             [emit::VERSION, store::FORMAT].into_iter().chain(versions.iter().map(String::as_str)).map(str::as_bytes);
@@ -180,10 +195,16 @@ impl Compiler {
         Digest::of_parts(parts.chain(read.iter().map(|text| text.as_bytes()))).to_string()
     }
 
-    /// nvcc, CUTLASS, host compiler.
-    pub(super) fn versions(&self) -> [String; 3] {
-        let Toolchain { cutlass, nvcc, cxx } = &self.toolchain;
-        [nvcc.version.to_string(), cutlass.version.to_string(), format!("{:?} {}", cxx.family, cxx.version)]
+    /// nvcc, CUTLASS, empty where the text does not find it, and host compiler.
+    pub(super) fn versions(&self, unit: &Unit) -> [String; 3] {
+        let Toolchain { nvcc, cxx, .. } = &self.toolchain;
+        let cutlass = self.cutlass_of(unit).map_or(String::new(), |cutlass| cutlass.version.to_string());
+        [nvcc.version.to_string(), cutlass, format!("{:?} {}", cxx.family, cxx.version)]
+    }
+
+    /// CUTLASS, where the text may include it.
+    pub(super) fn cutlass_of(&self, unit: &Unit) -> Option<&Cutlass> {
+        self.toolchain.cutlass.as_ref().filter(|_| unit.needs_cutlass())
     }
 
     /// Runs nvcc on the kernel's files, in the stage. Returns its output and the files that it read.

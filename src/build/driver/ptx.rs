@@ -148,8 +148,8 @@ impl Compiler {
         }
         asked.iter().for_each(|arg| add(&[arg]));
         // As system headers: the user cannot change the causes of their warnings.
-        let Toolchain { cutlass, nvcc, .. } = &self.toolchain;
-        if unit.own().is_none_or(|own| own.cutlass) {
+        let Toolchain { nvcc, .. } = &self.toolchain;
+        if let Some(cutlass) = self.cutlass_of(unit) {
             add(&["-isystem", &cutlass.include.to_string_lossy()]);
         }
         if nvcc.headers.origin != nvcc.origin {
@@ -165,13 +165,13 @@ impl Compiler {
 
     pub(super) fn ptx_key(&self, unit: &Unit, targets: &Targets) -> String {
         let files: Vec<&str> = unit.files().iter().flat_map(|file| [file.name.as_str(), file.text.as_str()]).collect();
-        self.key(&self.ptx_command(unit, targets), &files)
+        self.key(unit, &self.ptx_command(unit, targets), &files)
     }
 
     /// The same text wherever it was made: names of files, and of entities without linkage, do not depend on folders.
     fn portable(&self, unit: &Unit, text: &str) -> String {
         let headers = &self.toolchain.nvcc.headers.include_dirs;
-        let roots = core::iter::once(&self.toolchain.cutlass.include).chain(headers);
+        let roots = self.toolchain.cutlass.iter().map(|cutlass| &cutlass.include).chain(headers);
         let roots: Vec<&Path> = roots.map(PathBuf::as_path).collect();
         let files = unit.files().iter().flat_map(|file| [file.name.as_bytes(), file.text.as_bytes()]);
         let id = Digest::of_parts(files).to_string();

@@ -30,8 +30,8 @@ impl Watch {
     /// Watches the tools that were found, and the markers of complete downloads.
     pub(super) fn toolchain(&mut self, toolchain: &Toolchain) {
         let Toolchain { cutlass, nvcc, cxx } = toolchain;
-        let found = [nvcc.path.clone(), cutlass.include.join("cutlass/version.h"), cxx.path.clone()];
-        for file in found {
+        let cutlass = cutlass.as_ref().map(|cutlass| cutlass.include.join("cutlass/version.h"));
+        for file in [nvcc.path.clone(), cxx.path.clone()].into_iter().chain(cutlass) {
             self.0.extend(file.ancestors().map(|dir| dir.join(MARKER)).find(|marker| marker.is_file()));
             self.0.insert(file);
         }

@@ -49,12 +49,12 @@ impl Own {
 
     /// A file without declared entries.
     #[cfg(feature = "build")]
-    pub(crate) fn of_file(path: &Path, text: Arc<str>) -> Self {
+    pub(crate) fn of_file(path: &Path, text: Arc<str>, cutlass: bool) -> Self {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let word = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
         let name: String =
             core::iter::once('k').filter(|_| stem.starts_with(|c: char| c.is_ascii_digit())).chain(word).collect();
-        Self { cutlass: true, ..Self::new(&Cuda::file(path), &name, &[], text) }
+        Self { cutlass, ..Self::new(&Cuda::file(path), &name, &[], text) }
     }
 
     /// The stem of the compiled files.

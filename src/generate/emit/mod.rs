@@ -57,6 +57,11 @@ impl Unit {
     }
 
     /// The text, where it is one's own.
+    /// Whether the text may include CUTLASS's headers: what a recipe makes does.
+    pub(crate) fn needs_cutlass(&self) -> bool {
+        self.own().is_none_or(|own| own.cutlass)
+    }
+
     pub(crate) fn own(&self) -> Option<&Own> {
         self.own.as_ref()
     }

@@ -12,13 +12,15 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::artifact::Kind;
 use cutemplate::atom::{CopyAtom, MmaAtom, TiledMma, make_tiled_copy};
 use cutemplate::build::{Built, Compiler, Config};
+use cutemplate::bundle;
 use cutemplate::cuda::{Cuda, Entry};
 use cutemplate::dtype::{DType, f16};
 use cutemplate::exec::{Kernel, Options};
 use cutemplate::layout::{Layout, Swizzle};
 use cutemplate::plan::ParamType;
+use cutemplate::recipe::ElementwiseAdd;
 use cutemplate::view::{Access, Arguments, View, ViewLayout, ViewMut};
-use cutlass_sys::Finder;
+use cutlass_sys::{Env, Finder};
 
 /// Stands for any kernel of one's own.
 struct Own;
@@ -134,4 +136,45 @@ fn a_text_is_compiled_and_runs_on_the_executor() {
         let want = if column < half { of(j) * c - of(j + half) * s } else { of(j) * s + of(j + half) * c };
         assert_eq!(f16::from_f32(want), *found, "({row},{column})");
     }
+}
+
+/// nvcc and a C++ compiler alone, an empty cache, and nothing that may be fetched.
+fn without_cutlass(cache: &Path) -> Finder {
+    let nvcc = Finder::from_env().nvcc(&mut ()).unwrap().path;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let of = [("NVCC", nvcc.into_os_string()), ("CUTEMPLATE_CACHE_DIR", cache.as_os_str().to_owned()), ("PATH", path)];
+    Finder::new(Env::from_pairs(of))
+}
+
+#[test]
+fn plain_cuda_is_built_where_there_is_no_cutlass() {
+    let place = tempfile::tempdir().unwrap();
+    let finder = without_cutlass(&place.path().join("cache"));
+    let text = "extern \"C\" __global__ void twice(float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] *= 2; }\n";
+    let entry = Entry::new("twice").operand("y", DType::F32, Access::ReadWrite, "n:1").extent("n", "y.0").block(64);
+    let plain = || Cuda::text(text).entry(entry.clone());
+    let config = |cuda| Config::new().arch(Arch::Sm80).finder(finder.clone()).cuda("twice", cuda);
+    let here = built(config(plain()), &place.path().join("here"));
+    let manifest = here[0].manifest.as_ref().unwrap();
+    assert_eq!(manifest.cutlass, "");
+    assert!(manifest.to_string().starts_with("twice.fatbin: "), "{manifest}");
+    assert!(!manifest.to_string().contains("CUTLASS"), "{manifest}");
+    // CUTLASS that is there makes no difference.
+    let there = built(Config::new().arch(Arch::Sm80).cuda("twice", plain()), &place.path().join("there"));
+    assert_eq!(there[0].manifest.as_ref().unwrap().fatbin, manifest.fatbin);
+    // Nothing of CUTLASS is in a bundle of it.
+    let bundle = place.path().join("plain.bundle");
+    fs::write(&bundle, config(plain()).pack().unwrap().0).unwrap();
+    let of: Vec<String> = bundle::inspect(&bundle).unwrap().contents.licences.into_iter().map(|l| l.licence).collect();
+    assert_eq!(of, ["MIT OR Apache-2.0", "CUDA Toolkit End User License Agreement"]);
+    // A text that asks for it is told what is missing, and so is a recipe.
+    for config in [config(plain().cutlass()), config(plain()).recipe("add", &ElementwiseAdd::default())] {
+        let told = config.out_dir(place.path()).try_compile().unwrap_err().to_string();
+        assert!(told.starts_with("error[fetch-not-allowed]: CUTLASS not found, and fetching is not allowed"), "{told}");
+    }
+    // A file is listed.
+    fs::write(place.path().join("twice.cu"), text).unwrap();
+    let compiler = Compiler::of_cuda(&finder, &mut ()).unwrap();
+    let listing = compiler.list(&place.path().join("twice.cu"), &Targets::new([Arch::Sm80]).unwrap()).unwrap();
+    assert_eq!(listing.entries[0].symbol, "twice");
 }

@@ -29,7 +29,8 @@ fn compiled(name: &str, text: &str, arch: &str) -> Module {
     let (cxx, arch) = (path(&tools.cxx.path), format!("-arch={arch}"));
     let (source, makes) = (format!("{name}.cu"), format!("{name}.ptx"));
     let mut flags = vec!["--ptx", "-lineinfo", "-std=c++17", "--expt-relaxed-constexpr", "-ccbin", &cxx, &arch];
-    let folders = [Some(&tools.cutlass.include), tools.cutlass.util_include.as_ref()];
+    let cutlass = tools.cutlass.as_ref().expect("a toolchain of CuTe");
+    let folders = [Some(&cutlass.include), cutlass.util_include.as_ref()];
     let folders: Vec<String> = folders.into_iter().flatten().map(|folder| path(folder)).collect();
     flags.extend(folders.iter().flat_map(|folder| ["-isystem", folder]));
     flags.extend(["-o", &makes, &source]);
