@@ -1,4 +1,4 @@
-//! Generates the kernel `vector_add` with choices of its own and compiles it.
+//! The build script of the README: one kernel, with choices of its own.
 
 use cutemplate::{build::Config, dtype::DType, recipe::ElementwiseAdd};
 
