@@ -112,6 +112,11 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// The values that are accepted.
+    pub fn of(accept: &Accept) -> Self {
+        Self { low: accept.low, high: accept.high, nan: accept.nan }
+    }
+
     /// One value, or NaN.
     pub fn point(x: f64) -> Self {
         if x.is_nan() {

@@ -175,11 +175,6 @@ impl Node {
         }
     }
 
-    /// Whether it has a meaning for one element by itself, without its row.
-    pub(crate) fn is_elementwise(&self) -> bool {
-        !matches!(self, Node::Reduce(..) | Node::Column | Node::Width(_))
-    }
-
     /// Whether it takes many instructions.
     pub(crate) fn is_costly(&self) -> bool {
         match self {

@@ -10,7 +10,8 @@ use crate::dtype::DType;
 use crate::emit;
 #[cfg(feature = "emit")]
 use crate::expr::Helpers;
-use crate::expr::{Compute, Function, MAX_INPUTS};
+use crate::expr::rows::{Passes, Reduction};
+use crate::expr::{Checked, Compute, Function, MAX_INPUTS};
 use crate::layout::{Layout, LayoutError};
 use crate::model::banks::WARP;
 use crate::model::{Prediction, Traffic};
@@ -23,7 +24,7 @@ pub use crate::recipe::TensorArgs as SumArgs;
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
 use crate::recipe::{Names, OfTensors, Recipe, TensorSpec};
-use crate::reference::RowSum;
+use crate::reference::RowProgram;
 use crate::settings::{Setting, named};
 use crate::tiling::{
     Completion, CopyOp, Engine, Global, Guard, Lives, Place, Proxy, ReduceOp, Reduced, Role, Schedule, Scope,
@@ -123,7 +124,8 @@ impl Recipe for Sum {
 struct Decision {
     recipe: Sum,
     /// The function of the terms.
-    sums: RowSum,
+    map: Checked,
+    sums: RowProgram,
     /// Which thread adds what.
     tiling: Tiling,
     operands: Vec<Operand>,
@@ -151,7 +153,8 @@ fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> 
     let output = Operand::new(output, recipe.out, Access::Write, &[ModeStride::Dynamic]);
     let operands = inputs.chain([output]).collect();
     let smem = tiling.smem_bytes().unwrap_or(Bytes(u64::MAX));
-    let decision = Decision { recipe: recipe.clone(), sums: RowSum(map), tiling, operands, scalars: names.scalars };
+    let sums = RowProgram::new(Passes::reducing(&map, Reduction::Sum));
+    let decision = Decision { recipe: recipe.clone(), map, sums, tiling, operands, scalars: names.scalars };
     let draft = Draft {
         operands: decision.operands.clone(),
         rule: decision.rule(),
@@ -407,7 +410,7 @@ impl KernelPlan for Decision {
     #[cfg(feature = "emit")]
     fn header(&self, plan: &Plan) -> String {
         let mut helpers = Helpers::new(Compute::F32);
-        let functor = self.sums.0.functor("Op", &mut helpers);
+        let functor = self.map.functor("Op", &mut helpers);
         for spec in &self.recipe.inputs {
             helpers.load(spec.dtype, "");
         }

@@ -1,4 +1,4 @@
-//! References of families: products of matrices, functions at each coordinate, sums along rows, and any function of coordinates.
+//! References of families: products of matrices, functions at each coordinate, row programs, and any function of coordinates.
 
 mod baseline;
 mod each;
@@ -9,4 +9,4 @@ mod sums;
 pub(crate) mod tf32;
 
 pub use each::{At, Each};
-pub use rows::RowSum;
+pub use rows::RowProgram;

@@ -1,7 +1,7 @@
 //! Bounds of sums of products: every accumulator of a product of matrices.
 
 use super::tf32;
-use crate::expr::Bounds;
+use crate::expr::{Bounds, Compute};
 use crate::plan::Arithmetic;
 use crate::tensor::parallel::GRAIN;
 use crate::tensor::{Scalar, Tensor, with_scalar};
@@ -10,6 +10,10 @@ use crate::tensor::{Scalar, Tensor, with_scalar};
 const U: f64 = 1.0 / 16_777_216.0;
 /// Up to here, every integer is an f32.
 pub(super) const EXACT: f64 = 16_777_216.0;
+/// As [`U`], of f64.
+const U64: f64 = 1.0 / EXACT64;
+/// Up to here, every integer is an f64.
+const EXACT64: f64 = 9_007_199_254_740_992.0;
 
 /// The factors of the sums over k of `A(m,k,l) * B(k,n,l)`.
 pub(super) struct Computed {
@@ -145,7 +149,7 @@ impl Computed {
                 // What began with 0 is never -0.
                 return Bounds::point(*sum);
             }
-            if spread.greatest(size) <= f64::from(f32::MAX) {
+            if spread.greatest(size) <= spread.largest {
                 let error = spread.error(size) + moved;
                 return Bounds::between(sum - error, sum + error);
             }
@@ -190,6 +194,10 @@ impl ComputedSums<'_> {
 pub(super) struct Spread {
     pub(super) relative: f64,
     pub(super) absolute: f64,
+    /// The largest number, beyond which a sum is infinite.
+    largest: f64,
+    /// Up to here, every integer is a number.
+    exact: f64,
 }
 
 impl Spread {
@@ -216,17 +224,41 @@ impl Spread {
         Self {
             relative: self.relative + share * (1.0 + self.relative),
             absolute: self.absolute + k as f64 * least * (1.0 + self.relative),
+            ..self
         }
     }
 
     pub(super) fn new(k: usize) -> Self {
-        let k = k as f64;
+        Self::of_sum(k as u64, k as u64, Compute::F32)
+    }
+
+    /// For sums of so many numbers, each of which takes part in at most `depth` roundings in that type of floats.
+    pub(super) fn of_sum(terms: u64, depth: u64, compute: Compute) -> Self {
+        let (terms, depth) = (terms as f64, depth as f64);
+        let (unit, smallest, largest, exact) = match compute {
+            Compute::F64 => (U64, f64::from_bits(1), f64::MAX, EXACT64),
+            _ => (U, f64::from(f32::from_bits(1)), f64::from(f32::MAX), EXACT),
+        };
         // The reference and the sum of sizes are sums of K numbers in f64 themselves: each is off by (1 + 2^-53)^K - 1.
         // The lines here add some roundings; twice as many are taken.
-        let reference = 4.0 * (k + 16.0) / 9_007_199_254_740_992.0;
-        let relative = (libm::expm1(k * U) + reference) * (1.0 + 2.0 * reference);
-        let smallest = f64::from(f32::from_bits(1));
-        Self { relative, absolute: k * smallest * (1.0 + relative) }
+        let reference = 4.0 * (terms + 16.0) * U64;
+        let relative = (libm::expm1(depth * unit) + reference) * (1.0 + 2.0 * reference);
+        Self { relative, absolute: terms * smallest * (1.0 + relative), largest, exact }
+    }
+
+    /// The largest number.
+    pub(super) fn largest(self) -> f64 {
+        self.largest
+    }
+
+    /// Up to here, every integer is a number.
+    pub(super) fn exact(self) -> f64 {
+        self.exact
+    }
+
+    /// The smallest number with all its digits.
+    pub(super) fn normal(self) -> f64 {
+        if self.largest == f64::MAX { f64::MIN_POSITIVE } else { f64::from(f32::MIN_POSITIVE) }
     }
 
     pub(super) fn error(self, size: f64) -> f64 {
@@ -285,7 +317,7 @@ impl Terms {
         self.infinite[1] |= high == f64::NEG_INFINITY;
         self.maybe_infinite[0] |= high == f64::INFINITY;
         self.maybe_infinite[1] |= low == f64::NEG_INFINITY;
-        self.integers &= low == high && !may_be_nan && is_integer(low as f32);
+        self.integers &= low == high && !may_be_nan && low.is_finite() && low.fract() == 0.0;
         let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
         self.low += finite(low);
         self.high += finite(high);
@@ -293,10 +325,10 @@ impl Terms {
         self.negative += (-finite(low)).max(0.0);
     }
 
-    /// Bounds of the sum of the terms in any order, each addition rounded to f32.
+    /// Bounds of the sum of the terms in any order, each addition rounded.
     pub(super) fn bounds(&self, spread: Spread) -> Bounds {
         let size = self.positive + self.negative;
-        let overflows = |size: f64| spread.greatest(size) > f64::from(f32::MAX);
+        let overflows = |size: f64| spread.greatest(size) > spread.largest;
         let may =
             [self.maybe_infinite[0] || overflows(self.positive), self.maybe_infinite[1] || overflows(self.negative)];
         match self.infinite {
@@ -305,7 +337,7 @@ impl Terms {
             [true, _] => Bounds::point(f64::INFINITY).or_nan(self.maybe_nan || may[1]),
             [_, true] => Bounds::point(f64::NEG_INFINITY).or_nan(self.maybe_nan || may[0]),
             // What began with 0 is never -0.
-            _ if self.integers && size <= EXACT => Bounds::point(self.low + 0.0),
+            _ if self.integers && size <= spread.exact => Bounds::point(self.low + 0.0),
             _ => {
                 let error = spread.error(size);
                 let low = if may[1] { f64::NEG_INFINITY } else { self.low - error };

@@ -1,0 +1,208 @@
+//! One row: its elements, what is kept of them, its values.
+
+use super::Problem;
+use super::reduced::reduced;
+use crate::expr::rows::{Level, Made, Origin, Part, Source, Step, Value};
+use crate::expr::{Accept, Bounds, Evaluator, ExprError};
+use crate::tensor::Elements;
+
+/// Where one element of a row, or one value of a level, is.
+fn place(level: Level, column: usize) -> usize {
+    match level {
+        Level::Scalar | Level::Row => 0,
+        Level::Group(size) => column / size as usize,
+        Level::Element => column,
+    }
+}
+
+/// How many there are in a row of `n` elements.
+pub(super) fn count(level: Level, n: usize) -> usize {
+    match level {
+        Level::Scalar | Level::Row => 1,
+        Level::Group(size) => n.div_ceil(size as usize),
+        Level::Element => n,
+    }
+}
+
+/// How many elements the row has, or the group that the column is in.
+fn width(level: Level, n: usize, column: usize) -> usize {
+    match level {
+        Level::Group(size) => (n - (column - column % size as usize)).min(size as usize),
+        _ => n,
+    }
+}
+
+/// The columns of each group, or all of them.
+fn parts(level: Level, n: usize) -> impl Iterator<Item = core::ops::Range<usize>> {
+    let size = match level {
+        Level::Group(size) => size as usize,
+        _ => n.max(1),
+    };
+    (0..count(level, n)).map(move |at| at * size..((at + 1) * size).min(n))
+}
+
+/// The functions of the steps, ready to be evaluated.
+#[derive(Clone, Debug)]
+pub(super) struct Evaluators {
+    steps: Vec<Evaluator>,
+    /// Rounds to the type that is computed in.
+    identity: Evaluator,
+}
+
+impl Evaluators {
+    pub(super) fn new(problem: &Problem<'_>, scalars: &[f64]) -> Result<Self, ExprError> {
+        let of = |part: &Part| {
+            let own: Option<Vec<f64>> = part.scalars.iter().map(|index| scalars.get(*index).copied()).collect();
+            part.function.evaluator(own.as_deref().unwrap_or(scalars))
+        };
+        let part = |step: &Step| match step {
+            Step::Traverse(traversal) => of(&traversal.part),
+            Step::Values(values) => of(&values.part),
+        };
+        let steps = problem.passes.steps().iter().map(part).collect::<Result<_, _>>()?;
+        Ok(Self { steps, identity: super::identity(problem.passes.compute())? })
+    }
+}
+
+/// The row that was evaluated last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct State {
+    /// Of each input, the numbers and bits of the row.
+    pub(super) inputs: Vec<Vec<(f64, u64)>>,
+    /// Of each kept number, one for each element.
+    kept: Vec<Vec<Bounds>>,
+    /// Of each value, one for each of its places in the row.
+    pub(super) values: Vec<Vec<Bounds>>,
+    /// Of each output of elements.
+    elements: Vec<Vec<Accept>>,
+}
+
+impl State {
+    /// Reads the next row of the inputs and does all steps.
+    pub(super) fn advance(
+        &mut self,
+        problem: &Problem<'_>,
+        evaluators: &mut Evaluators,
+        inputs: &mut [Elements<'_>],
+    ) -> Result<(), ExprError> {
+        let (passes, n) = (problem.passes, problem.n);
+        self.inputs.resize(inputs.len(), Vec::new());
+        for ((read, level), row) in inputs.iter_mut().zip(passes.inputs()).zip(&mut self.inputs) {
+            // An input of the launch is read once.
+            if *level != Level::Scalar || row.is_empty() {
+                row.clear();
+                row.extend(read.take(count(*level, n)));
+            }
+        }
+        self.values.clear();
+        self.values.resize(passes.values().len(), Vec::new());
+        self.kept.resize(passes.kept(), Vec::new());
+        self.elements.resize(passes.outputs().len(), Vec::new());
+        self.kept.iter_mut().for_each(Vec::clear);
+        self.elements.iter_mut().for_each(Vec::clear);
+        let Evaluators { steps, identity } = evaluators;
+        let mut read = Vec::new();
+        for (step, evaluator) in passes.steps().iter().zip(steps) {
+            match step {
+                Step::Traverse(traversal) => {
+                    let mut terms: Vec<Vec<Bounds>> = vec![Vec::with_capacity(n); traversal.makes.len()];
+                    for column in 0..n {
+                        self.read(problem, &traversal.part, column, &mut read);
+                        let results = evaluator.evaluate_bounds(&read)?;
+                        for ((made, terms), accept) in traversal.makes.iter().zip(&mut terms).zip(results) {
+                            match made {
+                                Made::Reduced(..) => terms.push(Bounds::of(&accept)),
+                                Made::Kept(kept) => self.kept[*kept].push(Bounds::of(&accept)),
+                                Made::Output(output) => self.elements[*output].push(accept),
+                            }
+                        }
+                    }
+                    for (made, terms) in traversal.makes.iter().zip(terms) {
+                        let Made::Reduced(reduction, along, value) = made else { continue };
+                        for part in parts(along.level(), n) {
+                            let spread = problem.spread(*along, part.len() as u64);
+                            let all = reduced(*reduction, &terms[part.clone()], part.start, spread);
+                            let rounded = identity.evaluate_bounds(&[all])?;
+                            self.values[*value].extend(rounded.first().map(Bounds::of));
+                        }
+                    }
+                }
+                Step::Values(values) => {
+                    for part in parts(values.level, n) {
+                        self.read(problem, &values.part, part.start, &mut read);
+                        let results = evaluator.evaluate_bounds(&read)?;
+                        for (value, accept) in values.makes.iter().zip(results) {
+                            self.values[*value].push(Bounds::of(&accept));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The inputs of a part's function at a column.
+    fn read(&self, problem: &Problem<'_>, part: &Part, column: usize, read: &mut Vec<Bounds>) {
+        let nothing = Bounds::point(f64::NAN);
+        let of = |source: &Source| match *source {
+            Source::Input(input) => {
+                let at = place(problem.passes.inputs()[input], column);
+                self.inputs[input].get(at).map_or(nothing, |(value, _)| Bounds::point(*value))
+            }
+            Source::Column => Bounds::point(column as f64),
+            Source::Width(along) => Bounds::point(width(along.level(), problem.n, column) as f64),
+            Source::Kept(kept) => self.kept[kept].get(column).copied().unwrap_or(nothing),
+            Source::Value(value) => {
+                let at = place(problem.passes.values()[value].level, column);
+                self.values[value].get(at).copied().unwrap_or(nothing)
+            }
+        };
+        read.clear();
+        read.extend(part.reads.iter().map(of));
+    }
+
+    /// The bits of the inputs that an output of that level reads by itself, by number.
+    pub(super) fn inputs_at(
+        &self,
+        problem: &Problem<'_>,
+        level: Level,
+        column: usize,
+    ) -> impl Iterator<Item = (usize, u64)> {
+        let levels = problem.passes.inputs().iter().zip(&self.inputs).enumerate();
+        let bits = move |(input, (of, row)): (usize, (&Level, &Vec<(f64, u64)>))| {
+            let at = (*of <= level).then(|| place(*of, column))?;
+            row.get(at).map(|(_, bits)| (input, *bits))
+        };
+        levels.filter_map(bits)
+    }
+
+    /// The ends of what reductions may have given at a column, in words.
+    pub(super) fn values_at(&self, problem: &Problem<'_>, column: usize) -> impl Iterator<Item = (String, f64)> {
+        let of = move |(value, bounds): (&Value, &Vec<Bounds>)| {
+            let (reduction, along) = value.reduction?;
+            let bounds = bounds.get(place(value.level, column))?;
+            let (low, high) = bounds.range().unwrap_or((f64::NAN, f64::NAN));
+            let name = format!("{}{along}", reduction.name());
+            Some([(format!("least {name}"), low), (format!("greatest {name}"), high)])
+        };
+        problem.passes.values().iter().zip(&self.values).filter_map(of).flatten()
+    }
+
+    /// What is accepted for an output at a column.
+    pub(super) fn accepted(
+        &self,
+        problem: &Problem<'_>,
+        evaluators: &mut Evaluators,
+        output: usize,
+        column: usize,
+    ) -> Result<Option<Accept>, ExprError> {
+        match problem.passes.outputs()[output].from {
+            Origin::Elements => Ok(self.elements[output].get(column).copied()),
+            Origin::Value(value) => {
+                let at = place(problem.passes.values()[value].level, column);
+                let bounds = self.values[value].get(at).copied().unwrap_or_else(|| Bounds::point(f64::NAN));
+                Ok(evaluators.identity.evaluate_bounds(&[bounds])?.first().copied())
+            }
+        }
+    }
+}
