@@ -27,7 +27,7 @@ fn emit(recipes: &Recipes) -> usize {
         let name = format!("kernel_{number}");
         let plan = family.plan(settings, Some(&name), &Targets::default()).expect("a catalogue entry");
         bytes +=
-            plan.parts().iter().flat_map(|part| render(part).files().to_vec()).map(|f| f.text.len()).sum::<usize>();
+            plan.texts().iter().flat_map(|part| render(part).files().to_vec()).map(|f| f.text.len()).sum::<usize>();
     }
     bytes
 }

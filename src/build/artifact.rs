@@ -56,7 +56,7 @@ pub struct Parts<'a> {
     pub family: &'a str,
     /// The name of the kernel.
     pub name: &'a str,
-    /// The compiled texts: one, or one for each of [`Plan::parts`](crate::plan::Plan::parts) if architectures have
+    /// The compiled texts: one, or one for each of [`Plan::texts`](crate::plan::Plan::texts) if architectures have
     /// their own.
     pub texts: Cow<'a, [Text<'a>]>,
 }
@@ -225,7 +225,7 @@ impl<'a> Artifact<'a> {
         self.0.name
     }
 
-    /// Its texts, in the order of [`Plan::parts`](crate::plan::Plan::parts).
+    /// Its texts, in the order of [`Plan::texts`](crate::plan::Plan::texts).
     pub fn texts(&self) -> &[Text<'a>] {
         &self.0.texts
     }
@@ -263,7 +263,7 @@ impl<'a> Artifact<'a> {
         let targets = Targets::new(abis.iter().flat_map(|abi| abi.targets().archs()).copied()).unwrap_or_default();
         let settings = abis.first().map_or_else(Settings::new, |abi| abi.settings().clone());
         let plan = R::from_settings(&settings)?.plan_as(self.name(), &targets)?;
-        for (part, abi) in plan.parts().iter().zip(&abis) {
+        for (part, abi) in plan.texts().iter().zip(&abis) {
             let (found, required) = (part.abi().digest(), abi.digest());
             if found != required {
                 return Err(AbiError::Digest { kernel: part.name().to_owned(), found, required }.into());

@@ -39,10 +39,10 @@ fn predict(plan: &Plan, problem: &Problem, ld: Option<i64>, out: &Output) -> Res
         access: operand.access,
     });
     let views: Vec<ViewRef> = views.collect();
-    plan.parts().iter().try_for_each(|part| predict_part(part, problem, &views, out))
+    plan.texts().iter().try_for_each(|text| predict_text(text, problem, &views, out))
 }
 
-fn predict_part(plan: &Plan, problem: &Problem, views: &[ViewRef], out: &Output) -> Result<(), Failure> {
+fn predict_text(plan: &Plan, problem: &Problem, views: &[ViewRef], out: &Output) -> Result<(), Failure> {
     let name = plan.name();
     // No scalar is 0, so that every entry has something to do.
     let binding = plan.bind_with(views, &vec![1.0; plan.scalars().len()])?;
@@ -138,15 +138,24 @@ fn entry(entry: &Entry) -> Value {
 /// A plan for machines.
 pub(crate) fn object(plan: &Plan) -> Value {
     let settings: Map<String, Value> = plan.settings().iter().map(|(k, v)| (k.to_owned(), v.into())).collect();
-    let facts: Vec<Value> =
-        plan.facts().iter().map(|f| json!({ "name": f.name, "value": f.value, "why": f.why })).collect();
-    let archs: Vec<&str> = plan.targets().archs().iter().map(|a| a.name()).collect();
-    let entries: Vec<Value> = plan.entries().iter().map(entry).collect();
-    let shared: Vec<Value> = plan.shared().iter().map(shared).collect();
+    let texts: Vec<Value> = plan.texts().iter().map(text).collect();
     json!({
         "family": plan.family(), "name": plan.name(), "recipe": plan.recipe(), "settings": settings,
-        "targets": archs, "entries": entries, "facts": facts, "shared": shared,
+        "targets": archs(plan), "texts": texts,
     })
+}
+
+fn archs(plan: &Plan) -> Vec<&str> {
+    plan.targets().archs().iter().map(|arch| arch.name()).collect()
+}
+
+/// The decisions of one text.
+fn text(plan: &Plan) -> Value {
+    let facts: Vec<Value> =
+        plan.facts().iter().map(|f| json!({ "name": f.name, "value": f.value, "why": f.why })).collect();
+    let entries: Vec<Value> = plan.entries().iter().map(entry).collect();
+    let shared: Vec<Value> = plan.shared().iter().map(shared).collect();
+    json!({ "name": plan.name(), "targets": archs(plan), "entries": entries, "facts": facts, "shared": shared })
 }
 
 /// A tensor in shared memory.

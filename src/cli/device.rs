@@ -89,10 +89,14 @@ pub(crate) fn deny_spills(plan: &Plan, compiled: &Compiled) -> Result<(), Failur
     if plan.spills_denied() { compiled.manifest().deny_spills().map_err(Failure::message) } else { Ok(()) }
 }
 
-/// The kernel on a GPU: of the part of the plan that it runs, compiled where the store does not have it.
+/// The text of a plan that a GPU runs. Where it runs none this is the newest, and loading says what would fit.
+pub(crate) fn text_on<'p>(gpu: &Gpu, plan: &'p Plan) -> &'p Plan {
+    plan.text_on(gpu.capability()).or(plan.texts().last()).unwrap_or(plan)
+}
+
+/// The kernel on a GPU: of the text that it runs, compiled where the store does not have it.
 pub(crate) fn load(gpu: &Gpu, plan: &Plan, out: &Output) -> Result<AnyKernel, Failure> {
-    // Where none fits, loading says what would.
-    let plan = plan.part_on(gpu.capability()).unwrap_or(plan);
+    let plan = text_on(gpu, plan);
     let compiled = fatbin(plan, &render(plan), out)?;
     AnyKernel::load(gpu, plan.clone(), compiled.vouched()).map_err(Failure::message)
 }
@@ -110,8 +114,8 @@ pub(crate) fn run(
             on_gpu(gpu, &kernel, matrices, run.scalars).map(|()| None)
         }
         Device::Ptx(compiler, options, _) => {
-            let (part, program) = of_ptx(compiler, plan, *options, out)?;
-            on_cpu(run, part, &program, matrices, out).map(Some)
+            let (text, program) = of_ptx(compiler, plan, *options, out)?;
+            on_cpu(run, text, &program, matrices, out).map(Some)
         }
     }
 }
@@ -137,7 +141,7 @@ fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Tensor], scalars: &[f64
     stream.synchronize().map_err(Failure::message)
 }
 
-/// The part of a plan for the newest architecture that the PTX executor runs.
+/// The text of a plan for the newest architecture that the PTX executor runs.
 fn of_ptx<'p>(
     compiler: &Compiler,
     plan: &'p Plan,
@@ -145,12 +149,12 @@ fn of_ptx<'p>(
     out: &Output,
 ) -> Result<(&'p Plan, Program), Failure> {
     let mut refused = None;
-    for part in plan.parts().iter().rev() {
-        let what = format!("nvcc makes PTX of {}, unless the store has it", part.name());
+    for text in plan.texts().iter().rev() {
+        let what = format!("nvcc makes PTX of {}, unless the store has it", text.name());
         let made =
-            while_working(out, &what, || compiler.ptx(&render(part), part.targets())).map_err(Failure::message)?;
-        match Program::of(part, made.text(), options) {
-            Ok(program) => return Ok((part, program)),
+            while_working(out, &what, || compiler.ptx(&render(text), text.targets())).map_err(Failure::message)?;
+        match Program::of(text, made.text(), options) {
+            Ok(program) => return Ok((text, program)),
             Err(error) => refused = refused.or(Some(error)),
         }
     }

@@ -11,7 +11,7 @@ use crate::cli::output::{self, Failure, Output};
 
 pub(crate) fn run(args: &EmitArgs, families: &Families, out: &Output) -> Result<ExitCode, Failure> {
     let plan = args.kernel.plan(families, out)?;
-    let units: Vec<_> = plan.parts().iter().map(render).collect();
+    let units: Vec<_> = plan.texts().iter().map(render).collect();
     for file in units.iter().flat_map(|unit| unit.files()) {
         match &args.out {
             None => {

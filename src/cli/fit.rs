@@ -10,6 +10,7 @@ use cutemplate::settings::Settings;
 use serde_json::json;
 
 use crate::cli::args::Problem;
+use crate::cli::device;
 use crate::cli::lab::{Fit, Timed};
 use crate::cli::output::{Failure, Output};
 use crate::cli::product::{Measurement, Trials};
@@ -55,7 +56,7 @@ pub(crate) fn run(
         || Failure::message(format_args!("--fit: `{}` is not persistent: no tile, cluster and ctas", plan.family()));
     let waves = waves(plan.settings()).ok_or_else(refused)?;
     let gpu = gpu?;
-    let here = plan.part_on(gpu.capability()).unwrap_or(plan);
+    let here = device::text_on(&gpu, plan);
     if !here.targets().archs().contains(&Arch::Sm90a) {
         // Its waves are of the settings for sm_90a.
         return Err(Failure::message(format_args!("--fit: found {}, required the text for sm_90a", here.name())));

@@ -84,10 +84,7 @@ impl Measurement<'_> {
         if let Some(other) = plans.iter().find(|plan| plan.product().is_none()) {
             return Err(Failure::message(format_args!("`{}` computes no product of matrices", other.family())));
         }
-        // A plan with several texts is narrowed to the one that this device runs. If none fits, loading says what
-        // would.
-        let here = |plan: Plan| plan.part_on(gpu.capability()).cloned().unwrap_or(plan);
-        let plans: Vec<Plan> = plans.into_iter().map(here).collect();
+        let plans: Vec<Plan> = plans.iter().map(|plan| device::text_on(gpu, plan).clone()).collect();
         let compiler = Compiler::new(&Finder::from_env(), &mut Fetching::new(out)).map_err(Failure::message)?;
         let units: Vec<_> = plans.iter().map(|plan| (render(plan), plan.targets().clone())).collect();
         let what =

@@ -83,6 +83,7 @@ codes! {
     ViewStride = "CT111", "a view has other strides than the kernel was generated for";
     ScalarCount = "CT112", "the number of run-time scalars is wrong";
     Demand = "CT113", "a launch does not meet what the kernel was declared with";
+    SeveralTexts = "CT114", "a launch is of one text, and the plan has several";
 }
 
 impl fmt::Display for Code {

@@ -216,7 +216,7 @@ fn a_text_launches_what_its_plan_binds() {
         let settings = Settings::parse_lines(settings);
         let named = format!("host{index}");
         let plan = family(name).expect("a family").plan(&settings, Some(&named), &targets).expect("a right recipe");
-        for part in plan.parts() {
+        for part in plan.texts() {
             // One text is compiled whole; of the others the host side alone, for their kernels take minutes.
             let side = if includes.is_empty() { "" } else { "_host" };
             let _ = writeln!(includes, "#include \"{}{side}.cuh\"", part.name());

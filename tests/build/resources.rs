@@ -52,7 +52,7 @@ pub(crate) fn whole_catalogue() -> Vec<(Plan, Unit)> {
     let plans = entries.map(|(family, settings)| {
         family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("a catalogue entry")
     });
-    plans.flat_map(|plan| plan.parts().to_vec()).map(|part| (part.clone(), render(&part))).collect()
+    plans.flat_map(|plan| plan.texts().to_vec()).map(|part| (part.clone(), render(&part))).collect()
 }
 
 /// Those that this run compiles.

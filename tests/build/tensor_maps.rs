@@ -141,7 +141,7 @@ fn compare(recipes: &[&str]) -> usize {
     let (mut includes, mut calls, mut expected) = (String::new(), String::new(), Vec::new());
     for (index, settings) in recipes.iter().enumerate() {
         let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
-        let plan = recipe.plan_as(&format!("maps{index}"), &targets).expect("a right recipe").parts()[0].clone();
+        let plan = recipe.plan_as(&format!("maps{index}"), &targets).expect("a right recipe").texts()[0].clone();
         let (unit, types) = (render(&plan), types_of(&plan));
         let header = SourceFile { name: unit.header().name.clone(), text: types.clone() };
         let _ = writeln!(includes, "#include \"{}\"", header.name);

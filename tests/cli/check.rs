@@ -152,7 +152,7 @@ fn check_prints_the_plan_or_every_diagnostic() {
     let plan = good(&["check", "elementwise_add", "--arch", "sm_90a", "--set", "raster=n"]);
     assert!(plan.contains("((64,4),8):((32,1),4)") && plan.contains("(4,512)"), "{plan}");
     let json = objects(&["check", "elementwise_add", "--json"]);
-    assert_eq!(json[0]["plan"]["entries"][0]["threads"], 256);
+    assert_eq!(json[0]["plan"]["texts"][0]["entries"][0]["threads"], 256);
 
     let output = tool(&["check", "elementwise_add", "--json", "--set", "vector=5", "--set", "thr=(4,64):(0,1)"]);
     assert_eq!(output.status.code(), Some(1));
@@ -168,7 +168,7 @@ fn check_prints_the_plan_or_every_diagnostic() {
 fn check_shows_every_entry_of_a_plan_and_of_a_launch() {
     let split = ["check", "sgemm", "--set", "split_k=4", "--set", "tile=64x128x16", "--set", "stages=3"];
     let rows = objects(&[&split[..], &["--problem", "256x256x4096", "--json"]].concat());
-    let (plan, launch) = (&rows[0]["plan"]["entries"], &rows[1]["launch"]);
+    let (plan, launch) = (&rows[0]["plan"]["texts"][0]["entries"], &rows[1]["launch"]);
     let names = |entries: &serde_json::Value| -> Vec<String> {
         entries.as_array().expect("entries").iter().map(|e| e["name"].as_str().expect("a name").to_owned()).collect()
     };
@@ -276,7 +276,7 @@ fn conflicts_are_denied_warned_of_or_allowed() {
         (&"CT023".into(), &"warning".into())
     );
     let plan = &objects.last().expect("a plan")["plan"];
-    let load = &plan["shared"][0]["accesses"][1];
+    let load = &plan["texts"][0]["shared"][0]["accesses"][1];
     assert!(load["wavefronts"].as_u64() > load["least"].as_u64() && load["conflict"].is_string(), "{load}");
 }
 

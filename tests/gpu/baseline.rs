@@ -20,7 +20,7 @@ use crate::lab::{BenchError, How, ProductReport, products};
 fn plan() -> Plan {
     let targets = Targets::new([Arch::Sm80]).expect("not empty");
     let recipe = Gemm { out: DType::F32, ..Default::default() };
-    recipe.plan_as("gemm", &targets).expect("a right recipe").parts()[0].clone()
+    recipe.plan_as("gemm", &targets).expect("a right recipe").texts()[0].clone()
 }
 
 fn measure(plan: Plan, how: How) -> Result<ProductReport, BenchError> {
@@ -141,7 +141,7 @@ fn the_epilogue_is_the_kernel_s_where_cublaslt_has_it() {
         // A vector for each matrix of a batch has a third stride.
         let (dtype, batched) = (spec.dtype, spec.strides.len() == 3);
         let recipe = Gemm { batched, ..Gemm::of(dtype).expect("a factor's type") }.with_epilogue(epilogue, vec![spec]);
-        recipe.plan_as("gemm", &targets).expect("a right recipe").parts()[0].clone()
+        recipe.plan_as("gemm", &targets).expect("a right recipe").texts()[0].clone()
     };
     let own = "|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)";
     for (epilogue, aux, plain, computes) in [

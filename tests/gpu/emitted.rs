@@ -42,8 +42,8 @@ fn a_typed_launch_gets_the_texts_of_all_parts() {
     let folder = texts_of(&["gemm::one_typed_launch_takes_the_part_of_the_gpu"]);
     let recipe = Gemm::from_settings(&Settings::parse_lines(Gemm::CATALOGUE[0])).expect("settings");
     let plan = recipe.plan(&Targets::default()).expect("a right recipe");
-    assert_eq!(plan.parts().len(), 2);
-    for part in plan.parts() {
+    assert_eq!(plan.texts().len(), 2);
+    for part in plan.texts() {
         let header = render(part).header().clone();
         let at = folder.path().join(format!("{}.src", part.name())).join(&header.name);
         assert_eq!(fs::read_to_string(&at).ok(), Some(header.text), "{}", at.display());

@@ -113,7 +113,7 @@ fn artifact(gpu: Option<&Gpu>, plan: &Plan) -> Option<Artifact<'static>> {
         Some(Text { abi, digest, code })
     };
     // First all of them: the folder gets each text, the second as well.
-    let texts: Vec<Option<Text>> = plan.parts().iter().map(text).collect();
+    let texts: Vec<Option<Text>> = plan.texts().iter().map(text).collect();
     let texts: Option<Vec<Text>> = texts.into_iter().collect();
     let parts = Parts { family: plan.family(), name: leak(plan.name()), texts: texts?.into() };
     // SAFETY: nvcc made the fatbins of this plan's texts.
@@ -129,7 +129,7 @@ fn one_typed_launch_takes_the_part_of_the_gpu() {
     let Some(artifact) = artifact(gpu.as_ref(), &plan) else { return };
     let Some(gpu) = gpu else { return };
     let kernel = launch::Kernel::<Gemm>::load(&gpu, &artifact).expect("loads");
-    let own = plan.part_on(gpu.capability()).expect("a part");
+    let own = plan.text_on(gpu.capability()).expect("a part");
     assert_eq!(kernel.any().abi().name(), own.name());
     println!("{gpu} runs {}", own.name());
     let stream = gpu.stream();

@@ -73,7 +73,7 @@ fn a_load_takes_less_than_a_millisecond() {
 #[test]
 fn a_grid_may_begin_while_the_kernel_before_it_ends() {
     let targets = Targets::new([Arch::Sm90a]).expect("not empty");
-    let plan = Gemm::default().plan_as("early", &targets).expect("a right recipe").parts()[0].clone();
+    let plan = Gemm::default().plan_as("early", &targets).expect("a right recipe").texts()[0].clone();
     let size = plan.params().size().to_string();
     let name = "launch::a_grid_may_begin_while_the_kernel_before_it_ends";
     let done = with_driver(name, &[("STAND_IN_PARAM_SIZE", &size)], || {

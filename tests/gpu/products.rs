@@ -111,7 +111,7 @@ fn what_is_wrong_is_reported_and_not_timed() {
 fn products_of_f16_are_checked_by_cublas_too() {
     let targets = Targets::new([Arch::Sm80]).expect("not empty");
     let recipe = Gemm { out: DType::F32, ..Default::default() };
-    let plan = |name| recipe.plan_as(name, &targets).expect("a right recipe").parts()[0].clone();
+    let plan = |name| recipe.plan_as(name, &targets).expect("a right recipe").texts()[0].clone();
     let plans = || vec![plan("first"), plan("second")];
     let size = plans()[0].params().size().to_string();
     let name = "products::products_of_f16_are_checked_by_cublas_too";

@@ -34,7 +34,7 @@ fn nothing_is_launched_for_outputs_without_elements_and_sums_of_nothing_are_writ
                 .collect();
             problems.push(vec![0; example.len()]);
             for problem in &problems {
-                for part in plan.parts() {
+                for part in plan.texts() {
                     let views = views(part, problem);
                     // No scalar is 0, so that a product is asked for.
                     let scalars = vec![1.0; part.scalars().len()];

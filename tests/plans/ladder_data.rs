@@ -184,7 +184,7 @@ fn problems_without_elements_take_no_time() {
 #[test]
 fn tensor_cores_are_counted_by_hand() {
     let plan = Gemm::default().plan(&Targets::default()).expect("the default is legal");
-    let [sm80, sm90a] = plan.parts() else { panic!("two texts") };
+    let [sm80, sm90a] = plan.texts() else { panic!("two texts") };
     let [sm80, sm90a] = [sm80, sm90a].map(|part| predict(part, &[256, 128, 128], 0));
     let tensor = |op| Some(TensorWork { op, products: 2 * 128 * 128 * 64 });
     // 16 bytes a lane for A and B; ldmatrix.x4 of 256 elements for 64x64 of each and four warps; 16x8x16 a warp. Of D four parts of
@@ -221,7 +221,7 @@ fn tensor_cores_are_counted_by_hand() {
 fn tensor_cores_are_not_beaten() {
     let plan = Gemm::default().plan(&Targets::default()).expect("the default is legal");
     for (part, measured, peak) in
-        plan.parts().iter().zip([481.0, 868.0]).zip([714.0, 1071.0]).map(|((p, m), k)| (p, m, k))
+        plan.texts().iter().zip([481.0, 868.0]).zip([714.0, 1071.0]).map(|((p, m), k)| (p, m, k))
     {
         let prediction = predict(part, &[4096; 3], 0);
         let (most, limit) = most(&prediction);
@@ -229,6 +229,6 @@ fn tensor_cores_are_not_beaten() {
         assert!(matches!(limit, Limit::TensorCores | Limit::Wavefronts | Limit::L2), "{prediction}");
     }
     // Extents that leave something over do no less work.
-    let ragged = predict(&plan.parts()[0], &[4095, 4097, 4088], 0);
-    assert!(ragged.seconds(&H200).0 >= predict(&plan.parts()[0], &[4096; 3], 0).seconds(&H200).0, "{ragged}");
+    let ragged = predict(&plan.texts()[0], &[4095, 4097, 4088], 0);
+    assert!(ragged.seconds(&H200).0 >= predict(&plan.texts()[0], &[4096; 3], 0).seconds(&H200).0, "{ragged}");
 }

@@ -9,7 +9,7 @@ use crate::rejects::gemm::{planned, views};
 /// The entry that multiplies as it is launched, and tiles of a cluster in a group.
 fn launched(settings: &str, extents: [i64; 3]) -> (EntryLaunch, i32) {
     let plan = planned(&format!("out=f16\n{settings}"), &[Arch::Sm90a]).expect("a right recipe");
-    let part = &plan.parts()[0];
+    let part = &plan.texts()[0];
     let binding = part.bind(&views(&plan, extents)).expect("a launch");
     let multiplies = |entry: usize| part.entries()[entry].function(part.name()) == "kernel";
     let launch = *binding.launches().iter().find(|launch| multiplies(launch.entry)).expect("a launch");
@@ -32,7 +32,7 @@ fn long_launches_of_clusters_along_the_raster_wait_for_the_kernel_before() {
     assert_eq!(along.map(|settings| begins_early(settings, 8192)), [false; 4]);
     // What adds up sums begins early.
     let plan = planned("out=f16\nstream_k=1", &[Arch::Sm90a]).expect("a right recipe");
-    let binding = plan.parts()[0].bind(&views(&plan, [600, 600, 100_000])).expect("a launch");
+    let binding = plan.texts()[0].bind(&views(&plan, [600, 600, 100_000])).expect("a launch");
     assert_eq!(binding.launches().iter().map(|launch| launch.overlaps).collect::<Vec<_>>(), [false, true]);
 }
 

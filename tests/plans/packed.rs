@@ -40,7 +40,7 @@ fn launched(k: i64, change: impl FnOnce(&mut Vec<ViewRef>)) -> [String; 2] {
         assert_eq!((entries[0] == "pack", binding.workspace().is_some()), (!packed.is_empty(), !packed.is_empty()));
         packed + entries.last().expect("an entry that multiplies")
     };
-    let parts: Vec<String> = plan.parts().iter().map(bound).collect();
+    let parts: Vec<String> = plan.texts().iter().map(bound).collect();
     parts.try_into().expect("two parts")
 }
 
@@ -198,7 +198,7 @@ fn what_is_packed_fits_in_the_workspace() {
     let others = ["batched=true\na=col\nd=col", "batched=true\nb=row\ndtype=bf16\nout=f32"];
     for (index, settings) in (0..).zip(Gemm::CATALOGUE.iter().copied().chain(others)) {
         let plan = planned(settings, &ARCHS).expect("a right recipe");
-        for part in plan.parts() {
+        for part in plan.texts() {
             let kernel = Kernel { index, unit: render(part), plan: part.clone() };
             for problem in kernel.problems(60, 100_000_000) {
                 let scalars = vec![1.0; part.scalars().len()];

@@ -77,7 +77,7 @@ fn as_the_plan_does() {
     for family in FAMILIES {
         for settings in family.catalogue {
             let plan = family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("catalogue");
-            plans.extend(plan.parts().iter().cloned());
+            plans.extend(plan.texts().iter().cloned());
         }
     }
     let all = read_by_libclang(&plans);

@@ -191,7 +191,7 @@ fn empty_products_bind() {
 #[test]
 fn empty_tensor_core_products_bind() {
     let plan = family("gemm").expect("registered").plan(&Settings::new(), None, &Targets::default()).expect("right");
-    for part in plan.parts() {
+    for part in plan.texts() {
         let bound = |problem| {
             let binding = part.bind(&gemm::views(part, problem)).unwrap_or_else(|e| panic!("{problem:?}: {e}"));
             (binding.launches().first().map(|l| l.grid), binding.tensor_maps().len())

@@ -64,7 +64,7 @@ fn params_name(kernel: &str, part: &str) -> String {
 }
 
 /// The module of a plan's kernel for a crate that calls cutemplate by its own name, as
-/// [`Config`](crate::build::Config) writes it; each of [`Plan::parts`] takes one of `codes`.
+/// [`Config`](crate::build::Config) writes it; each of [`Plan::texts`] takes one of `codes`.
 #[cfg(feature = "build")]
 pub fn rust_module<'a>(plan: &Plan, codes: &mut dyn Iterator<Item = Embedded<'a>>) -> String {
     plan_module("::cutemplate", plan, codes)
@@ -73,8 +73,8 @@ pub fn rust_module<'a>(plan: &Plan, codes: &mut dyn Iterator<Item = Embedded<'a>
 /// The same for a crate that calls cutemplate `root`.
 #[cfg(feature = "build")]
 pub(crate) fn plan_module<'a>(root: &str, plan: &Plan, codes: &mut dyn Iterator<Item = Embedded<'a>>) -> String {
-    let rows: Vec<&Draft> = plan.parts().iter().map(|part| part.abi().draft()).collect();
-    let parts = plan.parts().iter().zip(&rows).zip(codes);
+    let rows: Vec<&Draft> = plan.texts().iter().map(|part| part.abi().draft()).collect();
+    let parts = plan.texts().iter().zip(&rows).zip(codes);
     let parts = parts.map(|((part, row), code)| {
         let (digest, stem) = (part.abi().digest().to_string(), part.stem().to_owned());
         Part { row, digest, code, stem }

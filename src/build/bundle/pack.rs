@@ -23,7 +23,7 @@ pub(crate) struct Packed<'a> {
 /// The file with CUTLASS's licence, which must be reproduced with compiled code.
 const CUTLASS: &str = "CUTLASS_LICENSE.txt";
 
-/// A bundle's bytes, and its sha256. The bundle holds the compiled form of each [part](Plan::parts) of each kernel, and
+/// A bundle's bytes, and its sha256. The bundle holds the compiled form of each [text](Plan::texts) of each kernel, and
 /// CUTLASS's licence, where code has it in. The same kernels give the same bytes.
 pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)], cutlass: Option<&str>) -> (Vec<u8>, Digest) {
     let mut files: Vec<(FileDigest, Vec<u8>)> = Vec::new();
@@ -32,7 +32,7 @@ pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)], cutlass: Option<&str>) -
     sorted.sort_by_key(|(plan, _)| plan.name());
     for (plan, made) in sorted {
         let mut texts = Vec::new();
-        for (part, made) in plan.parts().iter().zip(made) {
+        for (part, made) in plan.texts().iter().zip(made) {
             let (name, stem) = (part.name(), part.stem());
             let mut add = |name: &str, suffix: &str, bytes: Vec<u8>| {
                 let file = FileDigest::of(&format!("{name}{suffix}"), &bytes);

@@ -77,7 +77,7 @@ impl Config {
         let finder = self.finder.clone().unwrap_or_else(Finder::from_env);
         self.whole()?;
         let plans = self.plans()?;
-        let parts = || plans.iter().flat_map(Plan::parts);
+        let parts = || plans.iter().flat_map(Plan::texts);
         let units: Vec<(Unit, Targets)> = parts().map(|p| (emit::render(p), p.targets().clone())).collect();
         match self.make(&finder, &units, &mut Watch::new())? {
             Made::Kernels(compiled) => {
@@ -166,7 +166,7 @@ fn packed(
     };
     let mut made = compiled.iter();
     let kernels = plans.into_iter().map(|plan| {
-        let texts = made.by_ref().take(plan.parts().len());
+        let texts = made.by_ref().take(plan.texts().len());
         let texts = texts.map(|(compiled, ptx)| Packed {
             manifest: compiled.manifest(),
             fatbin: compiled.fatbin(),

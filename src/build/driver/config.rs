@@ -82,7 +82,7 @@ struct Dispatch {
     rows: Vec<(Problem, String)>,
 }
 
-/// What became of one kernel, or of one of its [parts](Plan::parts).
+/// What became of one kernel, or of one of its [texts](Plan::texts).
 #[derive(Clone, Debug)]
 pub struct Built {
     /// The decisions.
@@ -291,7 +291,7 @@ impl Config {
         }
         let plans = self.plans()?;
         made(&out)?;
-        let parts: Vec<Plan> = plans.iter().flat_map(Plan::parts).cloned().collect();
+        let parts: Vec<Plan> = plans.iter().flat_map(Plan::texts).cloned().collect();
         let units: Vec<(Unit, Targets)> = parts.iter().map(|p| (emit::render(p), p.targets().clone())).collect();
         for file in units.iter().flat_map(|(unit, _)| unit.files()) {
             write(&out.join(&file.name), file.text.as_bytes())?;

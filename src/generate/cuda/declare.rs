@@ -60,7 +60,7 @@ pub(super) fn plan(
         warnings: Vec::new(),
         facts: Vec::new(),
         kernel: Arc::new(kernel),
-        parts: Vec::new(),
+        texts: Vec::new(),
     })
 }
 

@@ -134,9 +134,10 @@ pub fn text(template: &impl Template) -> String {
     }
 }
 
-/// Writes a plan as C++ text; of a plan with [parts](Plan::parts), each has a text of its own, and the first is written here. The same plan gives the same bytes, in every process and on every machine.
+/// Writes a plan as C++ text. Of several [texts](Plan::texts) this is the one for the newest architecture; each is written by itself
+/// too. The same plan gives the same bytes, in every process and on every machine.
 pub fn render(plan: &Plan) -> Unit {
-    let plan = plan.parts().first().unwrap_or(plan);
+    let plan = plan.texts().last().unwrap_or(plan);
     if let Some(own) = plan.kernel.own() {
         return own.unit(plan.abi().digest());
     }

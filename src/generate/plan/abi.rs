@@ -72,7 +72,7 @@ impl Abi {
     }
 
     /// The `__global__` functions, in the order in which a launch runs them. One has the name of the kernel, the others have a
-    /// suffix behind it.
+    /// suffix behind it. None where a plan has several texts.
     pub fn entries(&self) -> &[Entry] {
         &self.draft.entries
     }
@@ -110,7 +110,7 @@ impl Abi {
     /// Checks the views of one launch and derives its grids and parameters.
     ///
     /// # Errors
-    /// Every view that does not fit the kernel, with what would.
+    /// Every view that does not fit the kernel, with what would; an ABI of several texts.
     pub fn bind(&self, views: &[ViewRef]) -> Result<Binding, BindError> {
         self.bind_with(views, &[])
     }
@@ -120,6 +120,7 @@ impl Abi {
     /// # Errors
     /// As [`Abi::bind`]; another number of scalars than the kernel has.
     pub fn bind_with(&self, views: &[ViewRef], scalars: &[f64]) -> Result<Binding, BindError> {
+        self.one_text(views)?;
         bind::check_views(self, views, scalars)?;
         match self.draft.rule.geometry(&self.draft.params, views, scalars) {
             Ok(Some(geometry)) => Ok(Binding::new(self, views, geometry)?),

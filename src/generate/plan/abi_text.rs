@@ -151,8 +151,8 @@ mod tests {
     fn a_kernel_is_launched_by_its_text_as_by_its_plan() {
         let mut parts = 0;
         for plan in plans() {
-            for part in plan.parts() {
-                let abi = part.abi();
+            for text in plan.texts() {
+                let abi = text.abi();
                 let read = Abi::open(&abi.to_json(), abi.digest()).expect("it was written just now");
                 assert_eq!(read.to_json(), abi.to_json(), "{}", abi.name());
                 assert_eq!(read.launched(), abi.launched(), "{}", abi.name());
@@ -167,8 +167,8 @@ mod tests {
     #[test]
     fn what_is_launched_otherwise_is_refused() {
         let mut derived = 0;
-        for plan in plans() {
-            let abi = plan.parts()[0].abi();
+        let texts = plans().flat_map(|plan| plan.texts().to_vec());
+        for abi in texts.map(|text| text.abi().clone()) {
             let (text, digest) = (abi.to_json(), abi.digest());
             // One block more, as a version that counts otherwise would launch it.
             let mut more = abi.draft().clone();

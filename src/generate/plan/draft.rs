@@ -72,7 +72,7 @@ impl Draft {
             warnings: Vec::new(),
             facts: Vec::new(),
             kernel: Arc::new(kernel),
-            parts: Vec::new(),
+            texts: Vec::new(),
         }
     }
 }

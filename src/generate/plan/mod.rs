@@ -19,6 +19,7 @@ mod problem_shape;
 mod product;
 mod reference;
 pub(crate) mod rule;
+mod several;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -97,10 +98,8 @@ pub struct Plan {
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) kernel: Arc<dyn KernelPlan>,
-    /// If architectures have texts of their own: the plan of each text, with the targets that it serves, oldest first.
-    /// This plan's entries, parameters and shared memory are then those of the first text. Empty if one text serves all
-    /// targets.
-    pub(crate) parts: Vec<Plan>,
+    /// Where architectures have texts of their own: the plan of each, oldest first.
+    pub(crate) texts: Vec<Plan>,
 }
 
 impl Plan {
@@ -109,28 +108,29 @@ impl Plan {
         &self.abi
     }
 
-    /// The plans of its texts: itself, or one for each group of architectures that has a text, entries and parameters of its
-    /// own, oldest first. Each is compiled, loaded and launched by itself; operands and results are the same.
+    /// The plans of its texts: itself, or one for each group of architectures that has a text of its own, oldest first. Each is
+    /// compiled, loaded and launched by itself. Recipe, operands, scalars and meaning are the same. Entries, parameters,
+    /// shared memory and facts belong to a text: a plan of several has none, and is neither bound nor predicted.
     ///
     /// ```
     /// use cutemplate::arch::Targets;
     /// use cutemplate::recipe::{Gemm, Recipe};
     ///
     /// let plan = Gemm::default().plan(&Targets::default())?;
-    /// let names: Vec<&str> = plan.parts().iter().map(|part| part.name()).collect();
+    /// let names: Vec<&str> = plan.texts().iter().map(|text| text.name()).collect();
     /// assert_eq!(names, ["gemm_f16_sm80", "gemm_f16_sm90a"]);
-    /// assert_eq!(plan.part_on((8, 9)).map(|part| part.name()), Some(names[0]));
-    /// assert_eq!(plan.part_on((9, 0)).map(|part| part.name()), Some(names[1]));
+    /// assert_eq!(plan.text_on((8, 9)).map(|text| text.name()), Some(names[0]));
+    /// assert_eq!(plan.text_on((9, 0)).map(|text| text.name()), Some(names[1]));
     /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
-    pub fn parts(&self) -> &[Plan] {
-        if self.parts.is_empty() { core::slice::from_ref(self) } else { &self.parts }
+    pub fn texts(&self) -> &[Plan] {
+        if self.texts.is_empty() { core::slice::from_ref(self) } else { &self.texts }
     }
 
-    /// The part that a device of this compute capability runs: the newest with SASS for it, or else with PTX.
-    pub fn part_on(&self, capability: (u32, u32)) -> Option<&Plan> {
-        let best = Targets::best(self.parts().iter().map(|part| part.targets()), capability)?;
-        self.parts().get(best)
+    /// The text that a device of this compute capability runs: the newest with SASS for it, or else with PTX.
+    pub fn text_on(&self, capability: (u32, u32)) -> Option<&Plan> {
+        let best = Targets::best(self.texts().iter().map(|text| text.targets()), capability)?;
+        self.texts().get(best)
     }
 
     /// Whether a build fails where the compiler spills registers of this kernel.
@@ -159,11 +159,10 @@ impl Plan {
     }
 
     /// The requests of a launch on these views to the memory system, counted from the addresses of every warp. `None`
-    /// if the family has no model of them. Of several [parts](Plan::parts), the first one counts. The work grows with
-    /// the number of warps: about 0.1 us each.
+    /// if the family has no model of them. The work grows with the number of warps: about 0.1 us each.
     ///
     /// # Errors
-    /// Every view that does not fit the plan.
+    /// Every view that does not fit the plan; several [texts](Plan::texts).
     pub fn predict(&self, views: &[ViewRef]) -> Result<Option<Prediction>, BindError> {
         // No scalar is 0, so that nothing is left out.
         self.bind_with(views, &vec![1.0; self.scalars().len()])?;
@@ -221,11 +220,11 @@ impl fmt::Display for Plan {
             let verb = access_verb(o.access);
             writeln!(f, "  {:15} {} with strides {}, {verb}", o.name, o.dtype, o.stride_text())?;
         }
-        match &self.parts[..] {
+        match &self.texts[..] {
             [] => self.write_text(f),
-            parts => parts.iter().enumerate().try_for_each(|(i, part)| {
-                writeln!(f, "{}{} for {}", if i == 0 { "" } else { "\n" }, part.name(), part.targets())?;
-                part.write_text(f)
+            texts => texts.iter().enumerate().try_for_each(|(i, text)| {
+                writeln!(f, "{}{} for {}", if i == 0 { "" } else { "\n" }, text.name(), text.targets())?;
+                text.write_text(f)
             }),
         }
     }

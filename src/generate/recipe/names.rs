@@ -167,7 +167,7 @@ mod tests {
         settings.flat_map(|(family, text)| {
             let settings = crate::settings::Settings::parse_lines(text);
             let plan = family.plan(&settings, None, &Targets::default()).expect("the catalogue is planned");
-            plan.parts().to_vec()
+            plan.texts().to_vec()
         })
     }
 
@@ -205,7 +205,7 @@ mod tests {
             let aux = vec!["f32:(0,1)".parse().expect("a row"); function.inputs() - 1];
             plans.push(Gemm::default().with_epilogue(function, aux).plan(&Targets::default()).expect("any name"));
         }
-        for plan in plans.iter().flat_map(Plan::parts) {
+        for plan in plans.iter().flat_map(Plan::texts) {
             let fields: Vec<&str> = plan.params().fields().iter().map(|field| field.name.as_str()).collect();
             let once: BTreeSet<&str> = fields.iter().copied().collect();
             assert_eq!(once.len(), fields.len(), "{fields:?}");

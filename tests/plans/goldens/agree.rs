@@ -87,7 +87,7 @@ pub(super) fn disagreements(plan: &Plan, files: &Files) -> Vec<String> {
 #[test]
 fn each_text_is_what_its_plan_says() {
     let found: Vec<String> =
-        CATALOGUE.iter().flat_map(|plan| plan.parts()).flat_map(|part| disagreements(part, &FILES)).collect();
+        CATALOGUE.iter().flat_map(|plan| plan.texts()).flat_map(|part| disagreements(part, &FILES)).collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
@@ -116,7 +116,7 @@ fn a_text_that_is_not_its_plan_is_found() {
         let text = files.get_mut(file).expect(file);
         assert!(text.contains(from), "{file} has no `{from}`");
         *text = text.replacen(from, to, 1);
-        let parts = CATALOGUE.iter().flat_map(|plan| plan.parts());
+        let parts = CATALOGUE.iter().flat_map(|plan| plan.texts());
         let found: Vec<String> = parts.flat_map(|part| disagreements(part, &files)).collect();
         assert!(found.iter().any(|line| line.contains(what)), "{file}, {to}: {found:?}");
     }

@@ -30,7 +30,7 @@ pub(super) fn files(plans: &[Plan]) -> Files {
     let fatbin = Embedded::Fatbin { sha256: "<sha256 of the fatbin>" };
     let mut files = Files::new();
     for plan in plans {
-        for file in plan.parts().iter().flat_map(|part| render(part).files().to_vec()) {
+        for file in plan.texts().iter().flat_map(|part| render(part).files().to_vec()) {
             files.insert(file.name, file.text);
         }
         files.insert(format!("{}.rs.txt", plan.name()), rust_module(plan, &mut std::iter::repeat(fatbin)));

@@ -81,7 +81,7 @@ pub(super) fn table(plans: &[Plan], files: &Files) -> String {
         for suffix in [".plan.txt", ".rs.txt"] {
             file(block, &format!("{}{suffix}", plan.name()), files);
         }
-        for part in plan.parts() {
+        for part in plan.texts() {
             let block = blocks.entry(part.name()).or_default();
             if part.name() != plan.name() {
                 let _ = writeln!(block, "{} for {}", part.name(), part.targets());

@@ -161,7 +161,7 @@ fn each_whole_text_shows_a_template_that_the_others_do_not() {
 #[test]
 fn every_family_has_a_whole_text() {
     for family in cutemplate::recipe::FAMILIES {
-        let mut parts = CATALOGUE.iter().filter(|plan| plan.family() == family.name).flat_map(|plan| plan.parts());
+        let mut parts = CATALOGUE.iter().filter(|plan| plan.family() == family.name).flat_map(|plan| plan.texts());
         assert!(parts.any(|part| reason(&format!("{}.cuh", part.name())).is_some()), "{}", family.name);
     }
 }

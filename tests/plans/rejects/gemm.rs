@@ -40,7 +40,7 @@ fn unbound(problem: [i64; 3], change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<Dia
     let mut views = views(&plan, problem);
     change(&mut views);
     let refused: Vec<Vec<Diagnostic>> = plan
-        .parts()
+        .texts()
         .iter()
         .map(|part| {
             let named = part.bind(&views).expect_err("refused by each part").diagnostics().to_vec();
@@ -53,11 +53,22 @@ fn unbound(problem: [i64; 3], change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<Dia
     refused.into_iter().next().expect("a part")
 }
 
+/// The views fit both texts, and the plan is that of both.
+fn of_two_texts() -> Vec<Diagnostic> {
+    let plan = planned("out=f16", &[Arch::Sm80, Arch::Sm90a]).expect("a right recipe");
+    let views = views(&plan, [64, 64, 64]);
+    plan.texts().iter().for_each(|text| assert!(text.bind(&views).is_ok(), "{}", text.name()));
+    let refused = |found: Option<cutemplate::diagnostic::BindError>| found.expect("refused").diagnostics().to_vec();
+    assert_eq!(refused(plan.predict(&views).err()), refused(plan.bind(&views).err()));
+    refused(plan.bind(&views).err())
+}
+
 pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
     let strided = |shape: [i64; 2], stride: [i64; 2]| ViewLayout::strided(&shape, &stride).expect("few elements");
     vec![
         ("another type of D", rejected("out=bf16")),
         ("factors of f32", rejected("dtype=f32")),
+        ("a launch of two texts", of_two_texts()),
         ("clusters, groups and CTAs that there are not", rejected("cluster=3x1\ngroup=0\nctas=0\nsm80_ctas=0")),
         ("tiles that no warpgroup, warp or swizzle has", rejected("tile=96x40x24\nsm80_tile=96x48x24")),
         ("a tile of more than a box", rejected("tile=512x128x64")),

@@ -136,7 +136,7 @@ fn as_full_as_it_is_right(recipe: &mut Gemm) {
 /// The kernels of a plan's parts that are of one architecture.
 pub(crate) fn parts(index: u64, plan: &Plan, arch: Arch) -> Vec<Kernel> {
     let of = |part: &&Plan| part.targets().archs().contains(&arch);
-    plan.parts().iter().filter(of).map(|part| Kernel { index, unit: render(part), plan: part.clone() }).collect()
+    plan.texts().iter().filter(of).map(|part| Kernel { index, unit: render(part), plan: part.clone() }).collect()
 }
 
 /// A problem of these extents, with three batches where there are any: rows begin at multiples of 16 bytes, with so many elements

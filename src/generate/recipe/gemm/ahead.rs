@@ -65,7 +65,13 @@ mod tests {
     fn words(settings: &str) -> Option<u64> {
         let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
         let plan = recipe.plan(&Targets::new([Arch::Sm90a]).expect("one")).expect("a recipe");
-        let fact = plan.parts()[0].facts().iter().find(|fact| fact.name == "registers").expect("a budget");
+        let fact = plan
+            .text_on((9, 0))
+            .expect("a text")
+            .facts()
+            .iter()
+            .find(|fact| fact.name == "registers")
+            .expect("a budget");
         fact.value.split_once(" words of prefetched inputs")?.0.rsplit(' ').next()?.parse().ok()
     }
 

@@ -285,7 +285,7 @@ mod tests {
             let along_n = |recipe: &Gemm| Gemm { raster: Some(Raster::AlongN), ..recipe.clone() };
             for recipe in all.flat_map(|recipe| [along_n(&recipe), recipe]) {
                 let plan = recipe.plan(&sm90a).expect("a candidate is a recipe");
-                let (abi, operands) = (plan.parts()[0].abi(), plan.operands());
+                let (abi, operands) = (plan.text_on((9, 0)).expect("a text").abi(), plan.operands());
                 let shapes = [[m, k], [k, n], [m, n]].map(|shape| shape.map(|extent| extent as i64));
                 let views = operands.iter().zip(shapes).zip(1_u64..).map(|((operand, shape), at)| {
                     let layout = operand.layout(&shape, None).expect("a layout");

@@ -8,7 +8,7 @@ use crate::diagnostic::{Code, PlanError};
 use crate::layout::LayoutError;
 use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Abi, Draft, Entry, Fact, KernelPlan, Plan, Product, Reference};
+use crate::plan::{Draft, Entry, Fact, KernelPlan, Plan, Product, Reference};
 use crate::recipe::{Recipe, product};
 use crate::tiling::{Arrivals, Law, Task, Tiling};
 use crate::units::Bytes;
@@ -140,10 +140,8 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
         parts.extend(part.map(|part| (part, own)));
     }
     let parts = checks.finish(Some(parts))?;
-    let parts: Vec<Plan> = parts.into_iter().map(|(part, own)| part_plan(part, name, own)).collect();
-    let first = parts.first().unwrap_or_else(|| unreachable!("targets are never empty, and each belongs to a text"));
-    let draft = Draft { name: name.to_owned(), targets: targets.clone(), ..first.abi.draft().clone() };
-    Ok(Plan { abi: Abi::new(draft), parts: parts.clone(), ..first.clone() })
+    let texts = parts.into_iter().map(|(part, own)| part_plan(part, name, own)).collect();
+    Ok(Plan::of_texts(name, texts)?)
 }
 
 /// Registers for the epilogue inputs: addresses, strides, and the elements that are read or written at a time. With

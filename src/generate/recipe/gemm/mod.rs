@@ -62,7 +62,7 @@ recipe! {
     /// let gelu = Function::nary(3, |_, x| [(x[0] + x[2]).gelu()]).expect("a function");
     /// let plan = Gemm::default().with_epilogue(gelu, bias).plan(&Targets::default())?;
     /// // One recipe, one typed launch; a text, entries and parameters for each group of architectures.
-    /// assert_eq!((plan.operands().len(), plan.parts().len()), (4, 2));
+    /// assert_eq!((plan.operands().len(), plan.texts().len()), (4, 2));
     /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct Gemm |this| {

@@ -178,8 +178,8 @@ pub(super) fn for_older(problem: &Problem, machine: &Machine) -> Vec<(Gemm, u64)
         };
         let planned = |recipe: Gemm| recipe.plan(&targets).ok().map(|plan| (recipe, plan));
         let (one_each, plan) = (2..=*most).rev().map(staged).find_map(planned)?;
-        let part = plan.parts().first()?;
-        let entry = part.entries().iter().find(|entry| entry.function(part.name()) == "kernel")?;
+        let text = plan.text_on(machine.arch.capability())?;
+        let entry = text.entries().iter().find(|entry| entry.function(text.name()) == "kernel")?;
         let resident = u64::from(entry.occupancy(machine.arch)?.blocks);
         let ctas = u32::try_from(machine.sms.saturating_mul(resident)).unwrap_or(MOST_CTAS);
         let sharing = Gemm { sm80_ctas: ctas.clamp(1, MOST_CTAS), sm80_stream_k: *least, ..one_each.clone() };
