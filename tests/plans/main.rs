@@ -17,6 +17,7 @@ mod pictures_fuzz;
 mod predictions;
 mod readme;
 mod rejects;
+mod rows;
 mod verify_check;
 mod verify_npy;
 mod verify_product;
@@ -41,6 +42,8 @@ mod memory;
 mod numpy;
 #[path = "../../cute-layout/tests/algebra/random.rs"]
 mod random;
+#[path = "../support/rows/mod.rs"]
+mod row_programs;
 #[path = "../support/variables.rs"]
 mod variables;
 #[path = "../../cute-layout/tests/algebra/fuzz/watch.rs"]

@@ -174,7 +174,7 @@ pub(crate) fn compute<V: Values>(sample: &Sample, v: &mut V, leaves: &[V::Number
     values.split_off(values.len() - usize::from(sample.outputs).min(sample.steps.len()))
 }
 
-struct Traced<'t>(Tape<'t>);
+pub(crate) struct Traced<'t>(pub(crate) Tape<'t>);
 
 impl<'t> Values for Traced<'t> {
     type Number = Expr<'t>;

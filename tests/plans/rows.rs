@@ -1,0 +1,252 @@
+//! Laws of row programs: text and closure are one, and what any device may compute, in any order, is accepted.
+
+use cutemplate::arch::Targets;
+use cutemplate::dtype::DType;
+use cutemplate::expr::round::{bits, round_to};
+use cutemplate::expr::rows::{Level, Passes, Reading};
+use cutemplate::expr::{Accept, Compute, Function};
+use cutemplate::plan::{Case, Plan, Reference};
+use cutemplate::recipe::{Recipe, Sum};
+use cutemplate::reference::RowProgram;
+use cutemplate::tensor::Tensor;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::expr::config;
+use crate::expr::device::Device;
+use crate::row_programs::{Defect, Order, Program, direct, program};
+
+const ROWS: usize = 2;
+
+/// The elements of an input, `ROWS` rows of them, and how many there are in a row.
+fn per_row(level: Level, n: usize) -> usize {
+    match level {
+        Level::Element => n,
+        Level::Group(size) => n.div_ceil(size as usize),
+        Level::Row | Level::Scalar => 1,
+    }
+}
+
+/// A problem: the numbers of the inputs.
+#[derive(Clone, Debug)]
+struct Problem {
+    n: usize,
+    numbers: Vec<f32>,
+    scalars: [f64; 2],
+}
+
+impl Problem {
+    /// Of each input, its rows.
+    fn rows(&self, program: &Program) -> [Vec<Vec<f64>>; 3] {
+        let mut next = self.numbers.iter().cycle().copied();
+        program.inputs.map(|level| {
+            let mut rows: Vec<Vec<f64>> = Vec::new();
+            for row in 0..ROWS {
+                let same = row > 0 && level == Level::Scalar;
+                let mut new = || next.by_ref().take(per_row(level, self.n)).map(f64::from).collect();
+                rows.push(if same { rows[0].clone() } else { new() });
+            }
+            rows
+        })
+    }
+
+    fn tensors(&self, program: &Program) -> Vec<Tensor> {
+        let rows = self.rows(program);
+        let tensor = |(rows, level): (&Vec<Vec<f64>>, Level)| {
+            let count = per_row(level, self.n) as i64;
+            let (shape, rows) = match level {
+                Level::Row => (vec![ROWS as i64], &rows[..]),
+                Level::Scalar => (vec![1], &rows[..1]),
+                _ => (vec![ROWS as i64, count], &rows[..]),
+            };
+            let all: Vec<f32> = rows.iter().flatten().map(|x| *x as f32).collect();
+            Tensor::of(&all, &shape).expect("the shape of as many")
+        };
+        rows.iter().zip(program.inputs).map(tensor).collect()
+    }
+}
+
+/// What is accepted, for each output row after row.
+fn accepted(
+    function: &Function,
+    program: &Program,
+    problem: &Problem,
+    compute: Compute,
+    keep: bool,
+) -> Vec<Vec<Accept>> {
+    let written = |id: &usize| Some(program.levels[*id]).filter(|level| *level > Level::Scalar);
+    let outputs = program.outputs.iter().map(written).collect();
+    let reading = Reading { inputs: program.inputs.to_vec(), outputs, compute, keep };
+    let passes = Passes::of(function, &reading).unwrap_or_else(|errors| panic!("{function}: {errors:?}"));
+    let reference = RowProgram::new(passes);
+    let plan: Plan = Sum::default().plan(&Targets::default()).expect("a plan, for its operands' names");
+    let tensors = problem.tensors(program);
+    let inputs: Vec<&Tensor> = tensors.iter().collect();
+    let case = Case { abi: plan.abi(), inputs: &inputs, scalars: &problem.scalars, baseline: None };
+    let groups = reference.accepted(&case).unwrap_or_else(|error| panic!("{function}: {error}"));
+    let mut outputs = Vec::new();
+    for group in &groups {
+        let shape = group.shape().expect("the elements say it");
+        let total: i64 = shape.iter().product();
+        let mut cursor = group.starting_at(0);
+        let mut found = vec![Vec::new(); group.outputs()];
+        for _ in 0..total {
+            let all = cursor.accepted().expect("all inputs are there");
+            found.iter_mut().zip(all).for_each(|(output, accept)| output.push(accept));
+        }
+        outputs.extend(found);
+    }
+    outputs
+}
+
+/// What a device computes: each output row after row, broadcast where it is the same in the launch.
+fn computed(program: &Program, problem: &Problem, seed: u64, f32s: bool, defect: Option<Defect>) -> Vec<Vec<f64>> {
+    let rows = problem.rows(program);
+    let mut outputs = vec![Vec::new(); program.outputs.len()];
+    for row in 0..ROWS {
+        let inputs: Vec<Vec<f64>> = rows.iter().map(|rows| rows[row].clone()).collect();
+        let (n, scalars, mut order) = (problem.n, &problem.scalars, Order(seed, defect));
+        let results = match f32s {
+            true => direct(program, &mut Device::<f32>::new(seed), n, &inputs, scalars, &mut order),
+            false => direct(program, &mut Device::<f64>::new(seed), n, &inputs, scalars, &mut order),
+        };
+        for ((output, result), id) in outputs.iter_mut().zip(results).zip(&program.outputs) {
+            match program.levels[*id] {
+                Level::Scalar => output.extend(core::iter::repeat_n(result[0], n)),
+                _ => output.extend(result),
+            }
+        }
+    }
+    outputs
+}
+
+fn check(program: &Program, problem: &Problem, seed: u64) {
+    let text = program.text();
+    let function: Function = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+    assert_eq!(function, program.trace(), "{text}");
+    assert_eq!(function.to_string().parse(), Ok(function.clone()), "{text}");
+    for compute in [Compute::F32, Compute::F64] {
+        let found = computed(program, problem, seed, compute == Compute::F32, None);
+        for keep in [true, false] {
+            let accepted = accepted(&function, program, problem, compute, keep);
+            for (accepted, found) in accepted.iter().zip(&found) {
+                assert_eq!(accepted.len(), found.len(), "{text}");
+                for (at, (accept, x)) in accepted.iter().zip(found).enumerate() {
+                    for dtype in [DType::F64, DType::F16, DType::E4m3, DType::I8] {
+                        let element = bits(dtype, round_to(dtype, *x));
+                        let what =
+                            || format!("{text} in {compute}, keep {keep}: {x:?} at {at}, {accept:?}, {problem:?}");
+                        assert!(accept.accepts(dtype, element), "{dtype}: {}", what());
+                        if let Some(exact) = accept.exact(dtype) {
+                            assert_eq!(exact, element, "{dtype}: {}", what());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Numbers of every size, and the special ones.
+fn number() -> impl Strategy<Value = f32> {
+    let special = prop::sample::select(vec![
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        1e-45,
+        -1e-40,
+        3.4e38,
+        65519.0,
+        88.8,
+        -104.0,
+    ]);
+    prop_oneof![6 => -10.0f32..10.0, 1 => any::<f32>(), 1 => special, 2 => (-4i8..4).prop_map(f32::from)]
+}
+
+fn problems() -> impl Strategy<Value = Problem> {
+    let width = prop_oneof![1 => Just(0usize), 3 => 1usize..10, 2 => 10usize..70, 1 => 126usize..131];
+    let tame = prop_oneof![vec(-10.0f32..10.0, 1..40), vec((-4i8..4).prop_map(f32::from), 1..40)];
+    let numbers = prop_oneof![1 => vec(number(), 1..40), 1 => tame];
+    let scalars = prop::array::uniform2(number().prop_map(f64::from));
+    (width, numbers, scalars).prop_map(|(n, numbers, scalars)| Problem { n, numbers, scalars })
+}
+
+/// As the laws of scalar functions, an eighth of the cases: each is many elements.
+fn some() -> ProptestConfig {
+    let config = config();
+    ProptestConfig { cases: config.cases / 8, max_shrink_iters: 4096, ..config }
+}
+
+proptest! {
+    #![proptest_config(some())]
+
+    #[test]
+    fn what_a_device_computes_in_any_order_is_accepted(
+        words in vec(any::<u64>(), 2..14),
+        exact in any::<bool>(),
+        problem in problems(),
+        seed in any::<u64>(),
+    ) {
+        check(&program(&words, exact), &problem, seed);
+    }
+}
+
+/// Words and numbers of one case after the other.
+struct Drawn(u64);
+
+impl Drawn {
+    fn word(&mut self) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    fn case(&mut self, exact: bool) -> (Program, Problem) {
+        let words: Vec<u64> = (0..2 + self.word() % 10).map(|_| self.word()).collect();
+        let small = |word: u64| (word % 9) as f32 - 4.0;
+        let n = 1 + self.word() as usize % 40;
+        let numbers = (0..37).map(|_| small(self.word())).collect();
+        (program(&words, exact), Problem { n, numbers, scalars: [2.0, -1.0] })
+    }
+}
+
+/// The bounds say something: where arithmetic has one result, they have one value, and else they are narrow.
+#[test]
+fn what_is_accepted_is_narrow() {
+    let (mut drawn, mut all, mut points, mut narrow) = (Drawn(1), 0, 0, 0);
+    for round in 0..400 {
+        let (program, problem) = drawn.case(round % 2 == 0);
+        let function = program.trace();
+        for accept in accepted(&function, &program, &problem, Compute::F32, true).concat() {
+            let Some((low, high)) = accept.range() else { continue };
+            all += 1;
+            points += u32::from(low == high);
+            narrow += u32::from(high - low <= 1e-4 * low.abs().max(high.abs()));
+        }
+    }
+    assert!(points * 10 >= all * 6 && narrow * 10 >= all * 8, "{points} and {narrow} of {all}");
+}
+
+#[test]
+fn reductions_with_a_defect_are_refused() {
+    for defect in [Defect::LastTerm, Defect::FirstTwice, Defect::LastOfEqual, Defect::NanDropped, Defect::GroupsMoved] {
+        let (mut drawn, mut refused) = (Drawn(2), 0);
+        for _ in 0..200 {
+            let (program, mut problem) = drawn.case(false);
+            if defect == Defect::NanDropped {
+                problem.numbers[3] = f32::NAN;
+            }
+            let accepted = accepted(&program.trace(), &program, &problem, Compute::F32, true);
+            let found = computed(&program, &problem, 3, true, Some(defect));
+            let wrong = |(accept, x): (&Accept, &f64)| !accept.accepts(DType::F64, bits(DType::F64, *x));
+            refused += u32::from(accepted.iter().flatten().zip(found.iter().flatten()).any(wrong));
+        }
+        assert!(refused >= 5, "{defect:?}: {refused}");
+    }
+}
