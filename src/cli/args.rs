@@ -36,6 +36,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// The whole path once: recipe, plan, C++, nvcc, a verified run.
     Demo(DemoArgs),
+    /// Make a crate with a kernel of each kind, its tests and its CI. It builds and passes as it is.
+    #[command(after_help = "Examples:\n  cutemplate new my-kernels\n  cutemplate new kernels --name fast-kernels")]
+    New(NewArgs),
     /// Kernel families and their settings.
     List(ListArgs),
     /// Plan a kernel and print the whole decision, or everything that is wrong with it (exit 1).
@@ -264,6 +267,18 @@ pub(crate) enum CacheCommand {
     Size,
     /// Removes compiled kernels, by default those unused for 30 days.
     Prune(PruneArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// The folder of the crate: empty, or not there.
+    pub(crate) path: PathBuf,
+    /// The name of the crate [default: that of the folder].
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Depend on this checkout of cutemplate instead of its repository.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) cutemplate: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -36,6 +36,7 @@ mod layout_atom;
 mod layout_cmd;
 mod layout_svg;
 mod list;
+mod new;
 mod output;
 mod own;
 mod product;
@@ -86,6 +87,7 @@ pub fn run(own: &[Family]) -> ExitCode {
 fn command(command: &Command, families: &Families, program: &str, out: &Output) -> Result<ExitCode, output::Failure> {
     match command {
         Command::Demo(args) => demo::run(args, out),
+        Command::New(args) => new::run(args, out),
         Command::List(args) => list::run(args, families, program, out),
         Command::Check(args) => check::run(args, families, out),
         Command::Emit(args) => emit::run(args, families, out),

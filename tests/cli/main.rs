@@ -7,6 +7,7 @@ mod check;
 mod demo;
 mod layouts;
 mod machine;
+mod new;
 mod run;
 mod streams;
 mod tool;
