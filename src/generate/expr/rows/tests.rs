@@ -1,7 +1,7 @@
 //! What steps programs have.
 
 use super::*;
-use crate::expr::Function;
+use crate::expr::{Compute, Function};
 
 fn passes(text: &str, keep: bool) -> Passes {
     let function: Function = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -66,4 +66,143 @@ fn reductions_that_do_not_wait_share_a_traversal() {
             "v4 v5 once for a row <- |v1, v2| v1 * 2, select(v2 != 0, 2, 0)",
         ]
     );
+}
+
+/// What is refused, where, and what helps.
+fn refused(text: &str) -> (Option<usize>, String, String) {
+    let error = text.parse::<Function>().expect_err(text);
+    assert!(!error.required.is_empty(), "{error}");
+    (error.position, error.found, error.help)
+}
+
+#[test]
+fn reductions_without_a_meaning_are_refused_where_they_stand() {
+    for (text, position, found, help) in [
+        ("sum(sum(a))", 0, "`sum` of what is one value in a row", "times `width()` it is a sum"),
+        ("a + max(2)", 4, "`max` of what is one value in the launch", "use the value as it is"),
+        ("|a; s| mean(s * 2)", 7, "`sum` of what is one value in the launch", "times `width()`"),
+        (
+            "max(max_group128(abs(a)))",
+            0,
+            "`max` of what is one value in each group",
+            "reduce the elements: `max(abs(x))`",
+        ),
+        ("sum_group100(a)", 0, "`sum_group100`", "`sum_group128`, or `sum` for the whole row"),
+        ("a / width_group4096()", 4, "`width_group4096`", "`width_group128`"),
+        ("any(a)", 4, "`a)`", "compare it"),
+        ("sum(a > 1)", 4, "`a > 1)`", "select(condition, 1, 0)"),
+        ("any(a > 1)", 0, "`any(a > 1)`", "select(condition, 1, 0)"),
+        ("smu(a)", 0, "`smu(a)`", "`sum`"),
+        ("col(a)", 4, "`a)`", ""),
+        ("{ let r = sum(a); a }", 6, "`r = sum(a); a }`", "use `r`, or leave it out"),
+        ("let r = a * 2; a * max(a)", 4, "`r = a * 2; a * max(a)`", "use `r`, or leave it out"),
+        ("{ let r = a; let r = a * r; r }", 17, "`r = a * r; r }`", "`r` is a part already"),
+        ("|x| { let x = 2; x }", 10, "`x = 2; x }`", "`x` is an input"),
+        ("{ a, b", 6, "the end of the text", ""),
+        ("{ a } + 1", 6, "`+ 1`", ""),
+        ("(a, b) + 1", 7, "`+ 1`", ""),
+        ("(a, b", 5, "the end of the text", ""),
+    ] {
+        let (at, what, helps) = refused(text);
+        assert_eq!((at, what.as_str()), (Some(position), found), "{text}");
+        assert!(helps.contains(help) && (!help.is_empty() || helps.is_empty()), "{text}: {helps}");
+    }
+}
+
+#[test]
+fn what_was_a_text_stays_one() {
+    // Parts may be called as reductions are, and parts of texts of elements may be forgotten.
+    for (text, same) in [
+        ("let sum = a + b; sum * 2", "(a + b) * 2"),
+        ("let mean = a; let t = b; mean", "|a, b| a"),
+        ("|width, col| width + col", "a + b"),
+        ("(a), (b)", "(a, b)"),
+        ("max(a, b)", "{ max(a, b) }"),
+        ("(a, max(a, b),)", "a, max(a, b)"),
+    ] {
+        assert_eq!(text.parse::<Function>(), same.parse::<Function>(), "{text}");
+    }
+}
+
+#[test]
+fn kernels_of_elements_refuse_rows() {
+    for (text, found) in [
+        ("a - max(a)", "the reduction `max` along a row"),
+        ("max_group8(a)", "the reduction `max_group8` along a row"),
+        ("a * col()", "`col()`, an element's place in its row"),
+        ("a / width()", "`width()`, the extent of a row"),
+    ] {
+        let function: Function = text.parse().expect("a row program");
+        let errors = function.check(Compute::F32).expect_err(text);
+        assert_eq!(errors.iter().map(|e| e.found.as_str()).collect::<Vec<_>>(), [found]);
+        assert!(errors[0].help.contains("`rows`"), "{:?}", errors[0]);
+    }
+}
+
+fn unfit(text: &str, change: impl FnOnce(&mut Reading)) -> String {
+    let function: Function = text.parse().expect("a row program");
+    let mut reading = Reading::of(&function);
+    change(&mut reading);
+    let errors = Passes::of(&function, &reading).expect_err(text);
+    errors.into_iter().map(|error| error.found).collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn readings_fit_the_function() {
+    assert_eq!(unfit("a * sum(b)", |r| r.inputs[1] = Level::Row), "`sum` of what is one value in a row");
+    assert_eq!(unfit("a * b", |r| r.inputs[1] = Level::Group(3)), "`operand_group3`");
+    assert_eq!(
+        unfit("a, sum(a)", |r| r.outputs[0] = Some(Level::Row)),
+        "output 0 for a row, with a value for an element"
+    );
+    assert_eq!(unfit("sum(a)", |r| r.inputs.clear()), "0 inputs");
+    assert_eq!(unfit("sum(a)", |r| r.compute = Compute::I32), "a row program in i32");
+    assert_eq!(unfit("sum(a * 1e300)", |_| {}), "the constant 1e300 in f32");
+    // Closures are looked at here.
+    let twice = Function::unary(|x| x.row().sum().row().max() + x.group(7).sum());
+    assert_eq!(Passes::of(&twice, &Reading::of(&twice)).expect_err("twice").len(), 2);
+}
+
+#[test]
+fn inputs_of_rows_make_values_of_rows() {
+    let text = "|x, t| { let m = max(x); let l = log(sum(exp(x - m))) + m; select(t < 0, 0, l - sum(select(col() == t, x, 0))) }";
+    let function: Function = text.parse().expect("a row program");
+    let reading = Reading { inputs: vec![Level::Element, Level::Row], ..Reading::of(&function) };
+    let loss = Passes::of(&function, &reading).expect("a loss for each row");
+    assert_eq!(
+        steps(&loss),
+        [
+            "v0:max v1:sum <- |x, t, col| x, select(col == t, x, 0)",
+            "v2:sum <- |x, v0| exp(x - v0)",
+            "v3 once for a row <- |t, v0, v1, v2| select(t < 0, 0, log(v2) + v0 - v1)",
+        ]
+    );
+    assert_eq!(loss.outputs(), [Output { level: Level::Row, from: Origin::Value(3) }]);
+}
+
+#[test]
+fn groups_of_two_sizes_nest() {
+    let scaled =
+        passes("{ let s = max_group128(abs(a)); let t = max_group32(abs(a)) / s; (a / t / max(a), t, s) }", true);
+    assert_eq!(
+        steps(&scaled),
+        [
+            "v0:max_group32 v1:max_group128 v2:max <- let t0 = abs(a); t0, t0, a",
+            "v3 once for a group of 32 <- |v0, v1| v0 / v1",
+            "out0 <- |a, v2, v3| a / v3 / v2",
+        ]
+    );
+    let levels: Vec<Level> = scaled.outputs().iter().map(|output| output.level).collect();
+    assert_eq!(levels, [Level::Element, Level::Group(32), Level::Group(128)]);
+}
+
+#[test]
+fn programs_of_any_depth_are_read() {
+    let deep = Function::unary(|x| (0..20_000).fold(x, |y, _| y.exp() + 1));
+    let deeper = Function::unary(|x| (0..100).fold(x, |y, _| x - y.row().max()));
+    assert_eq!(Passes::of(&deep, &Reading::of(&deep)).expect("one traversal").steps().len(), 1);
+    assert_eq!(Passes::of(&deeper, &Reading::of(&deeper)).expect("100 reductions").traversals().count(), 101);
+    let wide = Function::unary(|x| (0..300).fold(x, |y, i| y + (x * i).row().max()));
+    let errors = Passes::of(&wide, &Reading::of(&wide)).expect_err("too much for registers");
+    assert_eq!(errors[0].found, "a traversal that reads 301 inputs and values");
 }
