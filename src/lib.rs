@@ -65,6 +65,11 @@ pub struct Readme;
 #[doc = include_str!("../docs/own_kernels.md")]
 pub struct OwnKernels;
 
+/// The build scripts of the chapter on dispatch, compiled.
+#[cfg(all(doctest, feature = "build"))]
+#[doc = include_str!("../docs/dispatch.md")]
+pub struct Dispatch;
+
 /// The tutorial's build script, compiled.
 #[cfg(all(doctest, feature = "build"))]
 #[doc = include_str!("../docs/tutorial.md")]

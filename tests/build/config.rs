@@ -275,8 +275,41 @@ fn a_build_makes_a_match_of_the_record() {
     assert_eq!(names, ["product_0", "product_1"], "a recipe is compiled once");
     let text = fs::read_to_string(place.root.join("out").join("cutemplate.rs")).expect("written");
     let (_, dispatch) = text.split_once("pub mod product {").expect("the module");
-    for arm in ["0 => ::core::option::Option::Some(&super::product_0::ARTIFACT)", "1 => ", "2 => "] {
-        assert!(dispatch.contains(arm), "{dispatch}");
+    for (problem, kernel) in [(0, 0), (1, 1), (2, 0)] {
+        let arm = format!("{problem} => ::core::option::Option::Some({kernel}),");
+        assert!(dispatch.contains(&arm), "{arm}: {dispatch}");
     }
-    assert!(dispatch.contains("2 => ::core::option::Option::Some(&super::product_0::ARTIFACT)"), "{dispatch}");
+    assert!(dispatch.contains("pub use super::product_0::{Recipe, args};"), "{dispatch}");
+}
+
+/// A recipe's epilogue is in every kernel; what differs between them is chosen.
+#[test]
+fn a_build_chooses_kernels_of_a_recipe_for_problems() {
+    use cutemplate::model::H200;
+    use cutemplate::recipe::product::{Major, Problem};
+    use cutemplate::recipe::{Gemm, Sum};
+    let layer = Gemm::of(DType::Bf16).unwrap().bias(|x| x.gelu());
+    let problem = |m| Problem { b: Major::Col, ..Problem::rows(m, 4096, 4096) };
+    let place = Place::new("good");
+    let problems = [16, 8192, 8191, 24].map(problem);
+    let out = place.root.join("out");
+    let base = || Config::new().finder(place.finder(&[])).out_dir(&out);
+    let built = base().dispatch_by_model("layer", &layer, &H200, &problems).try_compile().expect("builds");
+    assert!(built.len() >= 4, "a text for each generation of each kernel: {}", built.len());
+    for built in &built {
+        assert_eq!(built.plan.operands().len(), 4, "{}", built.plan);
+        assert_eq!(built.plan.settings().get("epilogue"), Some("|a, bias| gelu(a + bias)"));
+        assert_eq!(built.plan.settings().get("dtype"), Some("bf16"));
+    }
+    let text = fs::read_to_string(out.join("cutemplate.rs")).expect("written");
+    let (_, dispatch) = text.split_once("pub mod layer {").expect("the module");
+    assert!(dispatch.contains("pub use super::layer_0::{Recipe, args};"), "{dispatch}");
+    assert!(text.contains("chosen for NVIDIA H200"), "{text}");
+
+    // A family without a choice, and a recipe that no candidate is a kernel with.
+    let sums = base().dispatch_by_model("sums", &Sum::default(), &H200, &problems).try_compile().unwrap_err();
+    assert!(sums.to_string().contains("a family of matrix products with a model or a record"), "{sums}");
+    let wrong = Gemm { out: DType::F16, ..layer };
+    let wrong = base().dispatch_by_model("layer", &wrong, &H200, &problems).try_compile().unwrap_err();
+    assert!(wrong.to_string().contains("required: f32 or bf16"), "{wrong}");
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use cutlass_sys::{Env, Finder};
 
 use super::compiled::Compiled;
+use super::dispatch::Dispatch;
 use super::error::Error;
 use super::left::{leave, leave_stub, made, said, stub_wanted, stub_warning, write};
 use super::nvcc::Compiler;
@@ -16,12 +17,11 @@ use crate::bundle::{self, Embedded, Manifest};
 use crate::diagnostic::{Diagnostics, PlanError};
 use crate::emit::{self, Unit};
 use crate::plan::Plan;
-use crate::recipe::product::{Problem, Record, dispatch_module};
 use crate::recipe::{FAMILIES, Family, Recipe};
 use crate::settings::Settings;
 use crate::store::Store;
 
-type Planner = Box<dyn Fn(&Targets) -> Result<Plan, PlanError>>;
+pub(super) type Planner = Box<dyn Fn(&Targets) -> Result<Plan, PlanError>>;
 
 /// The kernels that a build script generates and compiles.
 ///
@@ -51,7 +51,7 @@ pub struct Config {
     pub(super) kernels: Vec<Asked>,
     /// Families that files of recipes may name.
     pub(super) families: Vec<Family>,
-    dispatches: Vec<Dispatch>,
+    pub(super) dispatches: Vec<Dispatch>,
     /// In place of compiling.
     pub(super) bundle: Option<PathBuf>,
     /// The name of this crate in the user's crate.
@@ -72,14 +72,7 @@ pub(super) struct Asked {
     pub(super) name: String,
     /// Its family and all its settings; `None` where it was planned already.
     pub(super) identity: Option<(&'static str, Settings)>,
-    planner: Planner,
-}
-
-/// Which kernel for which problem.
-struct Dispatch {
-    name: String,
-    device: String,
-    rows: Vec<(Problem, String)>,
+    pub(super) planner: Planner,
 }
 
 /// What became of one kernel, or of one of its [texts](Plan::texts).
@@ -157,41 +150,6 @@ impl Config {
         let (recipe, plan_name) = (recipe.clone(), name.to_owned());
         let planner = move |targets: &Targets| recipe.plan_as(&plan_name, targets);
         self.ask(name, identity, Box::new(planner));
-        self
-    }
-
-    /// Adds the kernels of a record of measurements, called `<name>_0` and so on, and a module `name` whose `select` gives the
-    /// one for a problem.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// // build.rs; product::select(&Problem::rows(m, n, k)) then names the kernel.
-    /// use cutemplate::{build::Config, recipe::{Recipe, Sgemm}};
-    /// let record = Sgemm::record().expect("it was measured on an H200");
-    /// Config::new().dispatch("product", &record).compile();
-    /// ```
-    #[must_use]
-    pub fn dispatch(mut self, name: &str, record: &Record) -> Config {
-        let mut recipes: Vec<&Settings> = Vec::new();
-        let mut rows = Vec::new();
-        for row in &record.rows {
-            let index = recipes.iter().position(|known| **known == row.settings).unwrap_or_else(|| {
-                recipes.push(&row.settings);
-                recipes.len() - 1
-            });
-            rows.push((row.problem, format!("{name}_{index}")));
-        }
-        let family = *record.family();
-        for (index, settings) in recipes.into_iter().enumerate() {
-            let (kernel, settings) = (format!("{name}_{index}"), settings.clone());
-            let identity = family.complete(&settings).unwrap_or_else(|_| settings.clone());
-            let planner = Box::new({
-                let kernel = kernel.clone();
-                move |targets: &Targets| family.plan(&settings, Some(&kernel), targets)
-            });
-            self.ask(&kernel, Some((family.name, identity)), planner);
-        }
-        self.dispatches.push(Dispatch { name: name.to_owned(), device: record.device.clone(), rows });
         self
     }
 
@@ -284,7 +242,7 @@ impl Config {
         if let Some(path) = self.given(finder.env()) {
             made(&out)?;
             let mut modules = self.take(path, &out)?;
-            modules.extend(self.dispatches.iter().map(|d| self.dispatch_text(d)));
+            modules.extend(self.dispatch_texts());
             write(&out.join(bundle::MODULES), modules.as_bytes())?;
             self.tell(script, &out, Watch::new().lines());
             return Ok(Vec::new());
@@ -328,7 +286,7 @@ impl Config {
                 }
             }
         }
-        modules.extend(self.dispatches.iter().map(|d| self.dispatch_text(d)));
+        modules.extend(self.dispatch_texts());
         write(&out.join(bundle::MODULES), modules.as_bytes())?;
         self.tell(script, &out, say);
         Ok(built)
@@ -340,10 +298,6 @@ impl Config {
         let source = std::io::Error::new(why.kind(), why.to_string());
         let help = "a path begins at the crate's folder, where cargo runs build.rs";
         Err(Error::Io { verb: "read", path: path.clone(), source, help })
-    }
-
-    fn dispatch_text(&self, d: &Dispatch) -> String {
-        dispatch_module(&d.name, &d.device, &d.rows).replace("::cutemplate", &self.root)
     }
 
     /// Prints the directives for cargo.

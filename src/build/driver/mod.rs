@@ -5,6 +5,7 @@ mod bundle;
 pub mod cache;
 mod compiled;
 mod config;
+mod dispatch;
 mod error;
 mod jobs;
 mod left;

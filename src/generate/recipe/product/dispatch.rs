@@ -9,11 +9,28 @@ use crate::emit::text;
 #[template(path = "dispatch.rs")]
 struct Dispatch<'a> {
     name: &'a str,
-    device: &'a str,
+    by: &'a str,
     rows: &'a [(Problem, String)],
+    kernels: &'a [&'a String],
+    /// The first kernel, where all take what it takes.
+    first: Option<&'a String>,
 }
 
-/// Writes a Rust module that gives the kernel for a problem: each row names the kernel that was the fastest on it.
-pub fn dispatch_module(name: &str, device: &str, rows: &[(Problem, String)]) -> String {
-    text(&Dispatch { name, device, rows })
+impl Dispatch<'_> {
+    fn index(&self, kernel: &String) -> usize {
+        self.kernels.iter().position(|known| *known == kernel).unwrap_or_default()
+    }
+}
+
+/// Writes a Rust module that gives the kernel for a problem: each row names the kernel for it. With `same`, all take the same
+/// arguments.
+pub fn dispatch_module(name: &str, by: &str, rows: &[(Problem, String)], same: bool) -> String {
+    let mut kernels: Vec<&String> = Vec::new();
+    for (_, kernel) in rows {
+        if !kernels.contains(&kernel) {
+            kernels.push(kernel);
+        }
+    }
+    let first = kernels.first().copied().filter(|_| same);
+    text(&Dispatch { name, by, rows, kernels: &kernels, first })
 }
