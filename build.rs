@@ -20,7 +20,7 @@ wings! {
 use {
     build::{artifact, bundle, fatbin, store},
     cute_layout::{atom, layout},
-    generate::{cuda, emit, expr, model, plan, recipe, reference, tensor, tiling},
+    generate::{cuda, emit, expr, int, model, plan, recipe, reference, tensor, tiling},
     ground::{arch, diagnostic, digest, dtype, fence, near, reserved, settings, units, view},
 };
 

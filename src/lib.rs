@@ -96,6 +96,7 @@ pub use build::{artifact, bundle, fatbin};
 pub use cute_layout::{algebra_tool, atom, layout};
 #[cfg(feature = "emit")]
 pub use generate::emit;
+use generate::int;
 pub use generate::{cuda, expr, model, plan, recipe, reference, tensor, tiling};
 #[cfg(not(feature = "cuda"))]
 use ground::fence;

@@ -4,6 +4,7 @@ pub mod cuda;
 #[cfg(feature = "emit")]
 pub mod emit;
 pub mod expr;
+pub(crate) mod int;
 pub mod model;
 pub mod plan;
 pub mod recipe;

@@ -37,12 +37,9 @@ struct Scheduler {
   {
     int const clusters_m = this->clusters_m();
     int const clusters_n = this->clusters_n();
-    int const of_batch = batched ? index % (clusters_m * clusters_n) : index;
-    int const first_[[ first ]] = of_batch / (params.group * clusters_[[ then ]]) * params.group;
-    int const in_group = of_batch % (params.group * clusters_[[ then ]]);
-    int const group_[[ first ]] = cute::min(params.group, clusters_[[ first ]] - first_[[ first ]]);
-    int const cluster_[[ first ]] = first_[[ first ]] + in_group % group_[[ first ]];
-    int const cluster_[[ then ]] = in_group / group_[[ first ]];
+{%- for (name, value) in c.order() %}
+    int const [[ name ]] = [[ value ]];
+{%- endfor %}
     auto const crd = make_coord(cluster_m * size<0>(Cluster{}) + rank_m, cluster_n * size<1>(Cluster{}) + rank_n);
     if constexpr (batched) {
       return append(crd, index / (clusters_m * clusters_n));

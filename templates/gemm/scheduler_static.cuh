@@ -1,4 +1,4 @@
-
+{%- let [first, trips] = c.k_range() %}
   int tiles;  // all of them
   int index;
 
@@ -32,14 +32,14 @@
   int
   first_k_tile(int of_tile) const
   {
-    return of_tile / splits * rank_k + cute::min(rank_k, of_tile % splits);
+    return [[ first ]];
   }
 
   CUTE_DEVICE
   int
   k_tiles(int of_tile) const
   {
-    return of_tile / splits + (rank_k < of_tile % splits ? 1 : 0);
+    return [[ trips ]];
   }
 
   CUTE_DEVICE

@@ -1,6 +1,7 @@
 //! From a plan to text: total, pure and deterministic. No decision is made here, nothing is read, nothing can fail.
 
 mod cute;
+mod int;
 mod launch;
 mod params;
 mod tiling;
@@ -8,6 +9,7 @@ mod tiling;
 use askama::Template;
 
 pub use cute::{layout_type, shape_type, swizzled_type};
+pub(crate) use int::cxx;
 pub use tiling::element;
 pub(crate) use tiling::tiler_type;
 pub use tiling::{Alias, Assertion};

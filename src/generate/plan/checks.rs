@@ -265,6 +265,7 @@ pub fn proofs(checks: &mut Checks, tiling: &Tiling, help: &str) -> bool {
             Law::Guarded | Law::Injective | Law::Lifetime => Code::InBounds,
             Law::Roles | Law::Pipeline | Law::Reduces => Code::ThreadCount,
             Law::Registers => Code::Registers,
+            Law::Order => Code::CoversOnce,
             Law::Box | Law::Algebra => Code::TileSize,
         };
         checks.push(code, flaw.found.clone(), flaw.required.clone(), flaw.because, help.to_owned());

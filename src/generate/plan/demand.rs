@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::given::Tensors;
-use super::int::Int;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::int::Int;
 use crate::plan::Abi;
 use crate::view::ViewRef;
 

@@ -10,7 +10,6 @@ mod draft;
 mod entry;
 mod fact;
 mod given;
-mod int;
 mod name;
 mod operand;
 pub(crate) mod own;
@@ -38,7 +37,6 @@ pub use entry::Entry;
 pub use fact::Fact;
 pub(crate) use given::Mode;
 pub use given::{Given, Merging};
-pub use int::{Int, IntOp, NoInt};
 pub(crate) use name::kept as interned;
 pub use operand::{ModeStride, Operand};
 pub use own::Own;
@@ -48,10 +46,11 @@ pub use product::{Arithmetic, Product};
 pub(crate) use reference::dtype_name;
 pub use reference::{Accepted, Baseline, Case, Cursor, InputElement, Reference, ReferenceError};
 pub(crate) use rule::{Geometry, Grid};
-pub use rule::{GridRule, MapRule, Reach, Rule, Step, Steps};
+pub use rule::{GridRule, MapRule, Reach, Rule};
 
 use crate::arch::Targets;
 use crate::diagnostic::{BindError, Diagnostic};
+pub use crate::int::{Int, IntOp, NoInt, Step, Steps};
 use crate::model::{Prediction, SharedAnalysis};
 use crate::view::{Access, ViewRef};
 

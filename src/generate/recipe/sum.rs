@@ -27,8 +27,8 @@ use crate::recipe::{Names, OfTensors, Recipe, TensorSpec};
 use crate::reference::RowProgram;
 use crate::settings::{Setting, named};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Global, Guard, Lives, Place, Proxy, ReduceOp, Reduced, Role, Schedule, Scope,
-    SmemTensor, Task, TileCopy, TileReduce, Tiling,
+    Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, ReduceOp, Reduced, Role, Scope, SmemTensor,
+    Task, TileCopy, TileReduce, Tiling,
 };
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
@@ -246,7 +246,7 @@ fn tiling(recipe: &Sum) -> Result<Tiling, LayoutError> {
         reduces: sum.into_iter().collect(),
         roles: vec![Role { task: Task::All, threads: recipe.threads, registers: None }],
         cluster: [1; 3],
-        schedule: Schedule::OneTileACta,
+        order: Order::numbered(&[("m", rows)], Some(("n", group))),
     })
 }
 
@@ -390,7 +390,7 @@ impl Decision {
         for extent in [&m, &n] {
             rule.steps.require(extent.clone().at_most(self.most()), "coordinates are 32-bit integers");
         }
-        let blocks = [m.clone().ceil_div(self.rows()), 1.into(), 1.into()];
+        let blocks = self.tiling.order.extents(&self.tiling.order.pieces, |name| rule.param(name));
         rule.grid(Int::from(0).less(m), blocks);
         rule
     }

@@ -1,5 +1,5 @@
 //! The proofs: [`Tiling::flaws`] runs them all. Those of copies and MMAs are here, the others in `factors`, `guard`, `injective`,
-//! `pipeline`, `reduce`, `roles` and `tma`. Each element is copied exactly once. Vectors are whole, and aligned from the base on. Elements outside of a matrix are
+//! `order`, `pipeline`, `reduce`, `roles` and `tma`. Each element is copied exactly once. Vectors are whole, and aligned from the base on. Elements outside of a matrix are
 //! guarded. An MMA takes each element of its tile once.
 
 use core::fmt;
@@ -37,6 +37,8 @@ pub enum Law {
     Pipeline,
     /// A reduction goes over all threads that hold a part of it.
     Reduces,
+    /// Each step of each tile of the output is in one piece of work.
+    Order,
     /// A step of the algebra is refused.
     Algebra,
 }
@@ -106,6 +108,7 @@ impl Tiling {
         self.pipeline_flaws(&mut flaws);
         self.reduce_flaws(&mut flaws);
         self.role_flaws(&mut flaws);
+        self.order_flaws(&mut flaws);
         flaws.0
     }
 

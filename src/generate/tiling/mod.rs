@@ -1,6 +1,6 @@
 //! The work of a cluster's threads on tiles, said once, as layouts; everything else is read from it. Every family has one.
 //!
-//! A [`Tiling`] holds the tensors in shared memory, the copies, the MMAs, the roles of the warps, the cluster and the schedule
+//! A [`Tiling`] holds the tensors in shared memory, the copies, the MMAs, the roles of the warps, the cluster and the order of tiles
 //! of one kernel on one architecture. Its readers know no kernel family: the C++ types (`Tiling::aliases`), the static_asserts
 //! ([`Tiling::assertions`]), the proofs ([`Tiling::flaws`]), the passes over the banks ([`Tiling::shared`]), the counts
 //! ([`Tiling::counts`]), and the tensor maps ([`TileCopy::tensor_map`]).
@@ -13,6 +13,7 @@ mod factors;
 mod guard;
 mod injective;
 mod moves;
+mod order;
 mod pipeline;
 mod reduce;
 mod roles;
@@ -29,6 +30,7 @@ pub use copy::{Completion, CopyOp, Engine, Global, Guard, Place, TileCopy};
 pub use count::{CopyCount, Counts};
 pub use cover::{Flaw, Law};
 pub use moves::Moves;
+pub use order::{Axis, Inner, Known, Order, Takes};
 pub use pipeline::{Arrivals, Pipeline};
 pub use reduce::{ReduceOp, Reduced, Scope, TileReduce};
 pub use smem::{Lives, Proxy, SmemTensor};
@@ -58,8 +60,8 @@ pub struct Tiling {
     pub roles: Vec<Role>,
     /// CTAs of a cluster, along M and N, which share what they read, and along K, whose sums are of one tile.
     pub cluster: [u32; 3],
-    /// Which CTA computes which tile.
-    pub schedule: Schedule,
+    /// Which tile of the output each piece of work is, and the trip count of its inner loop.
+    pub order: Order,
 }
 
 /// An MMA: D (M,N) += A (M,K) * B (N,K).
@@ -169,26 +171,6 @@ impl fmt::Display for Task {
     }
 }
 
-/// Which CTA computes which tile of D.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Schedule {
-    /// CTA number i has tile `idx2crd(i, (tiles along M, tiles along N))`.
-    OneTileACta,
-    /// As many clusters as are resident take tiles by turns. Tiles of a cluster are numbered along one mode within groups of so many,
-    /// then along the other, then group by group.
-    Persistent {
-        /// Tiles of a cluster in a group; none where each launch decides.
-        group: Option<u32>,
-        /// The mode that they lie along: 0 for M, 1 for N.
-        along: usize,
-        /// Groups of consumers with a tile each. The groups of a CTA take its tiles in turn.
-        teams: u32,
-        /// stream-K: the least saving, in k-tiles a cluster, before the last wave is split along K, and the shortest piece. The
-        /// partial sums lie in the workspace. 0 disables stream-K.
-        stream_k: u32,
-    },
-}
-
 impl Tiling {
     /// Threads of a CTA.
     pub fn threads(&self) -> u32 {
@@ -202,9 +184,9 @@ impl Tiling {
 
     /// Groups of consumers with a tile each.
     pub fn teams(&self) -> u32 {
-        match self.schedule {
-            Schedule::OneTileACta => 1,
-            Schedule::Persistent { teams, .. } => teams.max(1),
+        match self.order.takes {
+            Takes::One => 1,
+            Takes::Turns { teams, .. } => teams.max(1),
         }
     }
 
@@ -267,7 +249,7 @@ impl Tiling {
 
     /// Whether clusters share tiles along K.
     pub fn streams_k(&self) -> bool {
-        matches!(self.schedule, Schedule::Persistent { stream_k: 1.., .. })
+        matches!(self.order.takes, Takes::Turns { stream_k: 1.., .. })
     }
 
     /// CTAs of a cluster that compute one tile, each of a part of K.

@@ -2,6 +2,7 @@
 
 mod attention;
 mod clusters;
+mod order;
 mod row_program;
 mod scaled;
 mod sums;
@@ -110,7 +111,7 @@ fn mma_sync() -> Tiling {
         reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: 128, registers: None }],
         cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
+        order: Order::numbered(&[("m", 128), ("n", 128)], Some(("k", 64))),
     }
 }
 
@@ -150,7 +151,7 @@ fn wgmma() -> Tiling {
             Role { task: Task::Produce, threads: 32, registers: None },
         ],
         cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
+        order: Order::numbered(&[("m", 128), ("n", 128)], Some(("k", 64))),
     }
 }
 
@@ -430,7 +431,7 @@ fn fma() -> Tiling {
         reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: 32, registers: None }],
         cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
+        order: Order::numbered(&[("m", 128), ("n", 128)], Some(("k", 64))),
     }
 }
 

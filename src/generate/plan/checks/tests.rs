@@ -2,7 +2,7 @@
 //! first.
 
 use super::*;
-use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Place, Role, Schedule, Task, TileCopy};
+use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, Role, Task, TileCopy};
 
 fn checks() -> Checks {
     Checks::new("Test", &Targets::default())
@@ -41,7 +41,7 @@ fn tiling(thr: &str, val: &str) -> Tiling {
         reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: layout(thr).size() as u32, registers: None }],
         cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
+        order: Order::numbered(&[("m", 128), ("n", 128)], Some(("k", 64))),
     }
 }
 

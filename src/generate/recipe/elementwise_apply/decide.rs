@@ -13,7 +13,7 @@ use crate::model::SharedAnalysis;
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{Draft, Entry, ModeStride, Operand, Plan, ProblemShape, interned};
 use crate::recipe::{Names, Recipe};
-use crate::tiling::Tiling;
+use crate::tiling::{Order, Tiling};
 use crate::units::Bytes;
 use crate::view::Access;
 
@@ -270,7 +270,9 @@ fn structure(
     let side_by_side_of = |vec: i64, unroll: i64, checks: &mut Checks| {
         let threads = i64::from(threads);
         let walk = checks.sound("threads side by side are a layout", Walk::along(1, [1, threads], vec))?;
-        Some(tilings::direct(tensors, [1, threads * vec * unroll], vec, &walk))
+        // Vectors of all rows are numbered, row by row.
+        let order = Order::numbered(&[("vectors", threads * unroll)], None);
+        Some(tilings::direct(tensors, [1, threads * vec * unroll], vec, &walk, order))
     };
     if variant == Variant::Naive {
         return Some((Body::Naive, side_by_side_of(1, 1, checks)?, 1));
@@ -337,7 +339,9 @@ fn tv(
     };
     let (extents, tv) = checks::tv_layout(checks, &recipe.thr_layout, &val_layout, vec)?;
     let walk = Walk { threads: recipe.thr_layout.clone(), values: val_layout.clone() };
-    let tiling = tilings::direct(tensors, extents, vec, &walk);
+    let modes = [("m", extents[0]), ("n", extents[1])];
+    let order = Order::numbered(&if remapped { [modes[1], modes[0]] } else { modes }, None);
+    let tiling = tilings::direct(tensors, extents, vec, &walk, order);
     proved(&tiling, checks).then_some(())?;
     let tile = checks::tv_tile(checks, &tv, &val_layout, vec, unroll)?;
     let unroll = tile.values[1];

@@ -3,7 +3,7 @@
 use super::decide::{Class, Tensor};
 use crate::layout::{Layout, LayoutError};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Global, Guard, Lives, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy, Tiling,
+    Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, Role, SmemTensor, Task, TileCopy, Tiling,
 };
 use crate::units::Bytes;
 
@@ -62,7 +62,7 @@ fn global(tensor: &Tensor, contiguous: usize) -> Place {
 }
 
 /// The tile of a CTA: every tensor that lies along N goes by way of the threads' registers, the inputs before the outputs.
-pub(super) fn direct(tensors: &[Tensor], tile: [i64; 2], vec: i64, walk: &Walk) -> Tiling {
+pub(super) fn direct(tensors: &[Tensor], tile: [i64; 2], vec: i64, walk: &Walk, order: Order) -> Tiling {
     let moves = |tensor: &Tensor| {
         let vec = if tensor.class == Class::Contiguous { vec } else { 1 };
         let (what, places) = match tensor.output {
@@ -80,7 +80,7 @@ pub(super) fn direct(tensors: &[Tensor], tile: [i64; 2], vec: i64, walk: &Walk) 
         reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: walk.count(), registers: None }],
         cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
+        order,
     }
 }
 
@@ -88,7 +88,8 @@ pub(super) fn direct(tensors: &[Tensor], tile: [i64; 2], vec: i64, walk: &Walk) 
 pub(super) fn turned(tensors: &[Tensor], side: i64, vec: i64, walks: [&Walk; 2]) -> Result<Tiling, LayoutError> {
     let [come_in, go_out] = walks;
     let tile = [side, side];
-    let mut tiling = direct(tensors, tile, vec, go_out);
+    // Neighbouring CTAs have neighbouring tiles of a row.
+    let mut tiling = direct(tensors, tile, vec, go_out, Order::numbered(&[("n", side), ("m", side)], None));
     for tensor in tensors.iter().filter(|tensor| tensor.class == Class::Transposed) {
         let shared = Place::Shared(tensor.name);
         let bring = [global(tensor, 0), shared];

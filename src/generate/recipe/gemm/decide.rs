@@ -179,7 +179,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     }
     for flaw in flaws {
         let code = match flaw.law {
-            Law::CoversOnce => Code::TileDivides,
+            Law::CoversOnce | Law::Order => Code::TileDivides,
             Law::Aligned => Code::VectorAlignment,
             Law::Contiguous => Code::VectorContiguity,
             Law::Swizzle => Code::BadSwizzle,

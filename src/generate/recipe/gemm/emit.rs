@@ -8,9 +8,9 @@ use super::decide::{Isa, Part};
 use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
-use crate::plan::Plan;
+use crate::plan::{Int, Plan};
 use crate::recipe::product::{EpilogueText, Tensor, stride_params};
-use crate::tiling::{Arrivals, Lives, SmemTensor, Tiling};
+use crate::tiling::{Arrivals, Inner, Lives, SmemTensor, Tiling};
 use crate::units::Bytes;
 
 /// The data that the texts of both instruction sets share.
@@ -103,6 +103,23 @@ impl Common<'_> {
     /// CTAs of a tile, along K.
     fn splits(&self) -> u32 {
         self.part.tiling.splits()
+    }
+
+    /// What a cluster computes of the number of a tile, in order: names and values.
+    fn order(&self) -> impl Iterator<Item = (&str, String)> {
+        self.part.tiling.order.of_piece().into_iter().map(|(name, value)| (name, self.of_order(value)))
+    }
+
+    /// The first k-tile of a CTA, and their number.
+    fn k_range(&self) -> [String; 2] {
+        let Inner { first, trips, .. } = &self.part.tiling.order.inner;
+        [first, trips].map(|value| self.of_order(value))
+    }
+
+    fn of_order(&self, value: &Int) -> String {
+        let name = |name: &String| if name == "group" { "params.group".to_owned() } else { name.clone() };
+        let names: Vec<String> = self.part.tiling.order.steps.names.iter().map(name).collect();
+        emit::cxx(value, &names)
     }
 
     /// Whether clusters share tiles along K.

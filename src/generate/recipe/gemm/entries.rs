@@ -6,7 +6,7 @@ use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{Layout, LayoutError, Swizzle};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Global, Guard, Lives, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy, Tiling,
+    Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, Role, SmemTensor, Task, TileCopy, Tiling,
 };
 use crate::units::Bytes;
 
@@ -79,7 +79,7 @@ pub(super) fn stream_k(recipe: &Gemm, tiling: &Tiling) -> Result<[Tiling; 2], La
         reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
         cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
+        order: Order::numbered(&[("n", columns), ("m", rows), ("tiles", 1)], None),
     };
     Ok([give, add_up])
 }
@@ -138,6 +138,6 @@ pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: PACKS as u32, registers: None }],
         cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
+        order: Order::numbered(&[("columns", columns), ("rows", rows), ("l", 1)], None),
     })
 }

@@ -12,8 +12,8 @@ const SHORT: i64 = 1 << 16;
 /// other launch.
 pub(super) const GROUPS: [i64; 2] = [2, 8];
 
-/// The order of a launch.
-pub(super) struct Order {
+/// Groups and overlap of a launch.
+pub(super) struct Grouping {
     /// Tiles of a cluster along one mode before the next along the other.
     pub(super) group: Int,
     /// Whether the launch begins while the kernel before it ends (PDL), which saves one or two microseconds. On an idle
@@ -35,8 +35,8 @@ impl Gemm {
     }
 }
 
-impl Order {
-    /// Decides the order of a launch. A CTA computes at most `turns` tiles, each with `k_tiles` k-tiles. `lines` is the
+impl Grouping {
+    /// Decides both for a launch. A CTA computes at most `turns` tiles, each with `k_tiles` k-tiles. `lines` is the
     /// number of tiles of a cluster along the mode of groups.
     pub(super) fn new(steps: &mut Steps, recipe: &Gemm, [turns, k_tiles, lines]: [Int; 3]) -> Self {
         let [bm, bn, bk] = recipe.tile.0.map(i64::from);
@@ -57,11 +57,11 @@ impl Order {
     }
 }
 
-/// Tiles of a cluster in a group of a launch that is told as [`Order::new`] is.
+/// Tiles of a cluster in a group of a launch that is told as [`Grouping::new`] is.
 pub(super) fn group(recipe: &Gemm, launch: [u64; 3]) -> Option<u64> {
     let mut steps = Steps::default();
     let of = ["turns", "k_tiles", "lines"].map(|name| steps.input(name));
-    let order = Order::new(&mut steps, recipe, of);
+    let order = Grouping::new(&mut steps, recipe, of);
     let given: Vec<i64> = launch.iter().map(|number| i64::try_from(*number).ok()).collect::<Option<_>>()?;
     let values = steps.eval(&given)?;
     u64::try_from(order.group.eval(&values)?).ok()

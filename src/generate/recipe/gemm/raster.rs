@@ -1,9 +1,61 @@
-//! The order in which clusters take tiles of D, as the text's `Scheduler::crd` has it, and the operands that they read
-//! at a time.
+//! The order in which clusters take tiles of D, from which the text's `Scheduler` is written, and the operands that they read at a
+//! time.
 
 use core::ops::Range;
 
+use super::Gemm;
+use crate::plan::{Int, IntOp};
 use crate::recipe::Raster;
+use crate::tiling::{Axis, Inner, Order, Takes};
+
+/// Tiles of a cluster are numbered within groups along one mode, then along the other, group by group, batch by batch. Each CTA of a
+/// cluster has its own tile, or with split-K a part of the k-tiles of one. The names are those of the text.
+pub(super) fn order(recipe: &Gemm, [along_m, along_n, splits]: [u32; 3], teams: u32) -> Order {
+    let [bm, bn, bk] = recipe.tile.0.map(i64::from);
+    let ctas = [along_m, along_n, splits].map(i64::from);
+    let known = [("m", bm), ("n", bn), ("k", bk), ("group", 1)];
+    let (mut order, [m, n, k, group], pieces) = Order::new(known, ["index", "rank_m", "rank_n", "rank_k"]);
+    let [index, rank_m, rank_n, rank_k] = pieces.clone();
+    let l = if recipe.batched { order.known("l", 1) } else { 1.into() };
+    let (raster, steps) = (recipe.along(), &mut order.steps);
+    let ([first, then], [along, across]) = (raster.modes(), [raster.mode(), 1 - raster.mode()]);
+    let batched = steps.set("batched", i64::from(recipe.batched).into());
+    let clusters = [("clusters_m", m.clone().ceil_div(bm * ctas[0])), ("clusters_n", n.clone().ceil_div(bn * ctas[1]))];
+    let clusters = clusters.map(|(name, value)| steps.set(name, value));
+    let of_matrix = clusters[0].clone() * clusters[1].clone();
+    let of_batch = steps.set("of_batch", batched.select(index.clone() % of_matrix.clone(), index.clone()));
+    let of_group = group.clone() * clusters[across].clone();
+    let begin = of_batch.clone() / of_group.clone() * group.clone();
+    let begin = steps.set(&format!("first_{first}"), begin);
+    let in_group = steps.set("in_group", of_batch % of_group);
+    let wide = group.op(IntOp::Min, clusters[along].clone() - begin.clone());
+    let wide = steps.set(&format!("group_{first}"), wide);
+    let mut at = [Int::default(), Int::default()];
+    at[along] = steps.set(&format!("cluster_{first}"), begin + in_group.clone() % wide.clone());
+    at[across] = steps.set(&format!("cluster_{then}"), in_group / wide);
+    let [at_m, at_n] = at;
+    order.tile = vec![
+        Axis { at: at_m * ctas[0] + rank_m, extent: m.ceil_div(bm) },
+        Axis { at: at_n * ctas[1] + rank_n, extent: n.ceil_div(bn) },
+    ];
+    if recipe.batched {
+        order.tile.push(Axis { at: index / of_matrix.clone(), extent: l.clone() });
+    }
+    // The CTAs of a tile share its k-tiles.
+    let of_tile = order.steps.set("of_tile", k.ceil_div(bk));
+    let splits = order.steps.set("splits", ctas[2].into());
+    let (each, rest) = (of_tile.clone() / splits.clone(), of_tile.clone() % splits.clone());
+    order.inner = Inner {
+        first: each.clone() * rank_k.clone() + rank_k.clone().op(IntOp::Min, rest.clone()),
+        trips: each + rank_k.less(rest).select(1, 0),
+        tile: [0.into(), of_tile],
+    };
+    let [along_m, along_n, splits] = ctas.map(Int::from);
+    let extents = [of_matrix * l, along_m, along_n, splits];
+    order.pieces = pieces.into_iter().zip(extents).map(|(at, extent)| Axis { at, extent }).collect();
+    order.takes = Takes::Turns { teams, stream_k: recipe.stream_k };
+    order
+}
 
 /// Tiles of a cluster in one matrix, numbered within groups of `group` along one mode, then along the other, then group by group.
 #[derive(Clone, Copy, Debug)]
@@ -30,16 +82,15 @@ impl Tiles {
         self.extents[0].saturating_mul(self.extents[1])
     }
 
-    /// (m,n) of a tile.
+    /// (m,n) of a tile, as the order of tiles says it.
     #[cfg(test)]
     fn crd(&self, index: u64) -> [u64; 2] {
-        let [along, across] = self.modes();
-        let of_group = self.group * self.extents[across];
-        let (first, in_group) = (index / of_group * self.group, index % of_group);
-        let wide = self.group.min(self.extents[along] - first);
-        let mut crd = [0; 2];
-        (crd[along], crd[across]) = (first + in_group % wide, in_group / wide);
-        crd
+        let recipe = Gemm { raster: Some(self.raster), ..Gemm::default() };
+        let order = order(&recipe, [1; 3], 1);
+        let [bm, bn, bk] = recipe.tile.0.map(u64::from);
+        let known = [self.extents[0] * bm, self.extents[1] * bn, bk, self.group].map(|number| number as i64);
+        let values = order.eval(&known, &[index as i64, 0, 0, 0]).expect("few tiles");
+        [0, 1].map(|mode| order.tile[mode].at.eval(&values).expect("few tiles") as u64)
     }
 
     /// Rows and columns of tiles that these lie in; no more than all, where they begin in one group and end in another.

@@ -2,7 +2,7 @@
 
 use super::decide::{Isa, Part};
 use super::launch::params;
-use super::order::Order;
+use super::order::Grouping;
 use super::stay::Stays;
 use super::stream::Shares;
 use crate::arch::Arch;
@@ -123,7 +123,7 @@ fn blocks(part: &Part, rule: &mut Rule) -> (Int, Int) {
     let k_tiles = rule.param("k").ceil_div(part.tiling.tile[2]);
     let k_tiles = rule.steps.set("k_tiles", k_tiles);
     let lines = tiles(part, rule, part.recipe.along().mode());
-    let Order { group, overlaps } = Order::new(&mut rule.steps, &part.recipe, [turns, k_tiles.clone(), lines]);
+    let Grouping { group, overlaps } = Grouping::new(&mut rule.steps, &part.recipe, [turns, k_tiles.clone(), lines]);
     rule.derive("group", group.clone());
     let launched = match i64::from(part.recipe.stream_k) {
         _ if part.stays() => staying(part, rule, [clusters.clone(), k_tiles, launched], [group, resident.into()]),

@@ -4,7 +4,7 @@ mod sm80;
 
 pub(super) use sm80::sm80;
 
-use super::{Consumers, Factors, Gemm};
+use super::{Consumers, Factors, Gemm, raster};
 use crate::arch::Arch;
 use crate::atom::Operand;
 use crate::dtype::DType;
@@ -12,8 +12,8 @@ use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, make_layout};
 use crate::plan::Arithmetic;
 use crate::recipe::product::{Extents, Major};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Proxy, Role, Schedule, SmemTensor, Task,
-    TileCopy, TileMma, Tiling,
+    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Proxy, Role, SmemTensor, Task, TileCopy,
+    TileMma, Tiling,
 };
 use crate::units::Bytes;
 
@@ -285,12 +285,7 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
         reduces: Vec::new(),
         roles: roles(warpgroups * i64::from(teams), registers(recipe)),
         cluster: [along_m, along_n, recipe.split_k.max(1)],
-        schedule: Schedule::Persistent {
-            group: recipe.group,
-            along: recipe.along().mode(),
-            teams,
-            stream_k: recipe.stream_k,
-        },
+        order: raster::order(recipe, [along_m, along_n, recipe.split_k.max(1)], teams),
     };
     let buffers = buffers(&tiling, &tiling.smem[0], recipe.epilogue.outputs() as u32)?;
     tiling.smem[0] = staged(buffers)?;

@@ -2,6 +2,7 @@
 //! together.
 
 use crate::plan::{Int, IntOp, Rule, Steps};
+use crate::tiling::{Axis, Inner, Order};
 
 /// Threads of the kernel that adds the parts of K.
 pub(crate) const REDUCE_THREADS: u32 = 256;
@@ -63,6 +64,47 @@ impl Parts {
         }
     }
 
+    /// The tile and the k-tiles of a CTA, as the text has them: a CTA for each tile and piece, or as they are numbered.
+    pub(crate) fn order(self, [bm, bn, bk]: [i64; 3], batched: bool) -> Order {
+        let known = [("m", bm), ("n", bn), ("k", bk)];
+        let (mut order, [m, n, k], [x, y, z]) = Order::new(known, ["x", "y", "z"]);
+        let l = if batched { order.known("l", 1) } else { 1.into() };
+        let (tiles_m, tiles_n, k_tiles) = (m.ceil_div(bm), n.ceil_div(bn), k.ceil_div(bk));
+        let (at, extents, [first, end]) = match self {
+            Parts::Each(parts) => {
+                let k_part = k_tiles.clone().ceil_div(parts);
+                let first = (z.clone() % parts * k_part.clone()).op(IntOp::Min, k_tiles.clone());
+                let end = (first.clone() + k_part).op(IntOp::Min, k_tiles.clone());
+                (
+                    [y.clone(), x.clone(), z.clone() / parts],
+                    [tiles_n.clone(), tiles_m.clone(), l.clone() * parts],
+                    [first, end],
+                )
+            }
+            Parts::Wave(_) => {
+                let tiles = order.steps.set("tiles", tiles_m.clone() * tiles_n.clone() * l.clone());
+                let CutRule { whole, cut, parts, k_part } =
+                    self.cut_rule(&mut order.steps, [tiles, k_tiles.clone()], bk);
+                let rest = x.clone() - whole.clone();
+                let is_cut = Int::from(0).at_most(rest.clone());
+                let of = cut.clone().op(IntOp::Max, 1);
+                let tile = is_cut.clone().select(whole.clone() + rest.clone() % of.clone(), x.clone());
+                let tile = order.steps.set("tile", tile);
+                let first = is_cut.clone().select(rest / of * k_part.clone(), 0);
+                let end = (first.clone() + k_part).op(IntOp::Min, k_tiles.clone());
+                let end = is_cut.select(end, k_tiles.clone());
+                let at_m = tile.clone() / tiles_n.clone() % tiles_m.clone();
+                let at = [at_m, tile.clone() % tiles_n.clone(), tile / (tiles_m.clone() * tiles_n.clone())];
+                (at, [whole + cut * parts, 1.into(), 1.into()], [first, end])
+            }
+        };
+        order.inner = Inner { first: first.clone(), trips: end - first, tile: [0.into(), k_tiles] };
+        order.pieces = [x, y, z].into_iter().zip(extents).map(|(at, extent)| Axis { at, extent }).collect();
+        let tiles = at.into_iter().zip([tiles_m, tiles_n, l]);
+        order.tile = tiles.map(|(at, extent)| Axis { at, extent }).collect();
+        order
+    }
+
     /// Partial sums of the split tiles: of D, or of whole tiles.
     pub(crate) fn sums(self, cut: &Cut, [m, n, l]: [i128; 3], [bm, bn, _]: [i64; 3]) -> i128 {
         match self {
@@ -74,15 +116,16 @@ impl Parts {
 
     /// The grids for extents M, N, K and L below 2^31, and the workspace: a CTA for each tile and piece, or as they are
     /// numbered. Then threads for the elements of the split tiles.
-    pub(crate) fn grids(self, rule: &mut Rule, tile: [i64; 3], [m, n, k, l]: [Int; 4]) {
-        let [bm, bn, bk] = tile;
+    pub(crate) fn grids(self, rule: &mut Rule, [bm, bn, bk]: [i64; 3], order: &Order) {
+        let [m, n, k, l] = ["m", "n", "k", "l"].map(|name| rule.param(name));
+        let [along_m, along_n, _] = order.extents(&order.tile, |name| rule.param(name));
         let steps = &mut rule.steps;
-        let tiles_m = steps.set("tiles_m", m.clone().ceil_div(bm));
-        let tiles_n = steps.set("tiles_n", n.clone().ceil_div(bn));
+        let (tiles_m, tiles_n) = (steps.set("tiles_m", along_m), steps.set("tiles_n", along_n));
         let something = Int::all([&m, &n, &l].map(|extent| Int::from(0).less(extent.clone())));
         match self {
             Parts::Each(parts) => {
-                rule.grid(something.clone(), [tiles_n, tiles_m, l.clone() * parts]);
+                let [_, _, z] = order.extents(&order.pieces, |name| rule.param(name));
+                rule.grid(something.clone(), [tiles_n, tiles_m, z]);
                 if parts > 1 {
                     let blocks = numbered(rule, m.clone() * n.clone());
                     rule.grid(something.clone(), [blocks, 1.into(), l.clone()]);

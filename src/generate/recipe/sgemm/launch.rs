@@ -58,7 +58,7 @@ pub(super) fn rule(decision: &Decision) -> Rule {
         let most = i64::from(i32::MAX) - 2 * tile;
         rule.steps.require(extent.clone().at_most(most), "coordinates are 32-bit integers");
     }
-    decision.recipe.parts().grids(&mut rule, decision.tile(), extents);
+    decision.recipe.parts().grids(&mut rule, decision.tile(), &decision.tiling.order);
     for (factor, (name, _)) in VECTORS.into_iter().enumerate() {
         if decision.has_vectors(factor) {
             let aligned = aligned(decision, &rule, factor);

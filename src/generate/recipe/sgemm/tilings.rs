@@ -10,8 +10,8 @@ use crate::plan::checks::Checks;
 use crate::plan::judge;
 use crate::recipe::product::{Extents, F32, Major};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Proxy, Role, Schedule, SmemTensor, Task,
-    TileCopy, TileMma, Tiling,
+    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Proxy, Role, SmemTensor, Task, TileCopy,
+    TileMma, Tiling,
 };
 use crate::units::Bytes;
 
@@ -199,7 +199,7 @@ fn unpadded(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling
         reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: count as u32, registers: None }],
         cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
+        order: recipe.parts().order([m, n, k], recipe.batched),
     })
 }
 

@@ -104,7 +104,7 @@ fn attention() -> Tiling {
             Role { task: Task::Produce, threads: 128, registers: Some(24) },
         ],
         cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
+        order: Order::numbered(&[("m", 128), ("n", 128)], Some(("k", 64))),
     }
 }
 

@@ -37,7 +37,7 @@ fn clustered() -> Tiling {
         Role { task: Task::Consume, threads: 256, registers: Some(240) },
         Role { task: Task::Produce, threads: 128, registers: Some(24) },
     ];
-    tiling.schedule = Schedule::Persistent { group: Some(8), along: 0, teams: 1, stream_k: 0 };
+    tiling.order.takes = Takes::Turns { teams: 1, stream_k: 0 };
     tiling
 }
 
@@ -112,7 +112,7 @@ fn barriers_wait_for_who_comes() {
     let parts = Tiling { cluster: [1, 2, 4], ..tiling.clone() };
     assert_eq!((arrivals(&parts), parts.mbarriers()), ((1, bytes, 16, 0, 24), 2 * 3 + 2));
     // Two teams have a warpgroup each; the MMA is of both.
-    tiling.schedule = Schedule::Persistent { group: Some(8), along: 0, teams: 2, stream_k: 0 };
+    tiling.order.takes = Takes::Turns { teams: 2, stream_k: 0 };
     assert_eq!(arrivals(&tiling), (1, bytes, 8, 4, 0));
     assert_eq!(tiling.mbarriers(), 2 * 3 + 2);
     assert_eq!(tiling.smem_bytes().expect("bytes"), one, "two barriers more, in the same KiB");

@@ -45,7 +45,7 @@ fn rows() -> Tiling {
         }],
         roles: vec![Role { task: Task::All, threads: 256, registers: None }],
         cluster: [1, 4, 1],
-        schedule: Schedule::OneTileACta,
+        order: Order::numbered(&[("m", 128), ("n", 128)], Some(("k", 64))),
     }
 }
 

@@ -65,7 +65,7 @@ fn scaled() -> Tiling {
             Role { task: Task::Produce, threads: 128, registers: Some(40) },
         ],
         cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
+        order: Order::numbered(&[("m", 128), ("n", 128)], Some(("k", 64))),
     }
 }
 

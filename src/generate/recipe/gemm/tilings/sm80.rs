@@ -3,11 +3,10 @@
 use super::{ALIGN, TILES, atoms, extents, mainloop, pair, piece, tensors};
 use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
-use crate::recipe::gemm::{Consumers, Gemm};
+use crate::recipe::gemm::{Consumers, Gemm, raster};
 use crate::recipe::product::Extents;
 use crate::tiling::{
-    Completion, CopyOp, Engine, Factor, Guard, Lives, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy,
-    TileMma, Tiling,
+    Completion, CopyOp, Engine, Factor, Guard, Lives, Place, Proxy, Role, SmemTensor, Task, TileCopy, TileMma, Tiling,
 };
 use crate::units::Bytes;
 
@@ -101,12 +100,7 @@ pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
         cluster: [1, 1, 1],
-        schedule: Schedule::Persistent {
-            group: recipe.group,
-            along: recipe.along().mode(),
-            teams: 1,
-            stream_k: recipe.stream_k,
-        },
+        order: raster::order(recipe, [1; 3], 1),
     })
 }
 

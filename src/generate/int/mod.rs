@@ -1,4 +1,6 @@
-//! Expressions of integers: the computations of a launch, as data.
+//! Expressions of integers: the computations of a launch, and of the order of its tiles, as data.
+
+mod steps;
 
 use core::fmt;
 use core::str::{FromStr, SplitAsciiWhitespace};
@@ -6,6 +8,7 @@ use core::str::{FromStr, SplitAsciiWhitespace};
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::debug_as_display;
+pub use steps::{Step, Steps};
 
 /// An operation on 64-bit integers; true is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -188,6 +191,16 @@ impl Int {
             Int::Value(index) => all.push(*index),
             Int::Binary(_, sides) => sides.iter().for_each(|side| side.values(all)),
             Int::Select(of) => of.iter().for_each(|part| part.values(all)),
+        }
+    }
+
+    /// The same with other expressions in place of its values, computed at once where it can be.
+    pub fn with(&self, value: &dyn Fn(usize) -> Int) -> Int {
+        match self {
+            Int::Const(_) => self.clone(),
+            Int::Value(index) => value(*index),
+            Int::Binary(op, sides) => sides[0].with(value).op(*op, sides[1].with(value)),
+            Int::Select(of) => of[0].with(value).select(of[1].with(value), of[2].with(value)),
         }
     }
 
