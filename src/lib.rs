@@ -26,19 +26,46 @@
 //! # }
 //! ```
 //!
-//! The crate, with the feature `cuda`, includes what that left, one module a kernel, and launches views of memory that
-//! it owns:
+//! The crate, with the features `cuda` and `ptx`, includes what that left, one module a kernel. It launches views of memory on the
+//! GPU, or on the executor where there is none:
 //!
 //! ```ignore
 //! cutemplate::include_kernels!();
 //!
-//! let gpu = Gpu::find()?;
-//! let kernel = Kernel::load(&gpu, &vector_add::ARTIFACT)?;
-//! kernel.launch(&gpu.stream(), vector_add::args(a, b, c))?;
+//! let device = Device::auto();
+//! let kernel = vector_add::load(&device)?;
+//! let (on_a, on_b, mut on_c) = (device.put(&a)?, device.put(&b)?, device.zeros::<f32>(a.len())?);
+//! let rows = ViewLayout::matrix([m, n], n);
+//! kernel.launch(vector_add::args(on_a.view(rows), on_b.view(rows), on_c.view_mut(rows)))?;
 //! ```
 //!
-//! Crates without nvcc take compiled kernels from a [`bundle`]; tests run them without a GPU on an executor
-//! (`exec::ptx`).
+//! Crates without nvcc take compiled kernels from a [`bundle`].
+//!
+//! # Chapters
+//!
+//! - [tutorial](https://github.com/cutemplate/cutemplate/blob/main/docs/tutorial.md): a crate of your own, from zero
+//! - [elementwise](https://github.com/cutemplate/cutemplate/blob/main/docs/elementwise.md): fused functions of any tensors
+//! - [gemm](https://github.com/cutemplate/cutemplate/blob/main/docs/gemm.md): products on tensor cores
+//! - [sgemm](https://github.com/cutemplate/cutemplate/blob/main/docs/sgemm.md): products in f32, as a ladder
+//! - [dispatch](https://github.com/cutemplate/cutemplate/blob/main/docs/dispatch.md): one product, many problems
+//! - [own kernels](https://github.com/cutemplate/cutemplate/blob/main/docs/own_kernels.md): CUDA C++ of your own
+//! - [families](https://github.com/cutemplate/cutemplate/blob/main/docs/families.md): kernel families of your own
+//! - [executor](https://github.com/cutemplate/cutemplate/blob/main/docs/executor.md): tests without a GPU
+//! - [bundles](https://github.com/cutemplate/cutemplate/blob/main/docs/bundles.md): crates that build without nvcc
+//! - [interop](https://github.com/cutemplate/cutemplate/blob/main/docs/interop.md): cudarc, ndarray, DLPack, candle
+//! - [building](https://github.com/cutemplate/cutemplate/blob/main/docs/building.md): tools, cache and CI
+//! - [layouts](https://github.com/cutemplate/cutemplate/blob/main/docs/layouts.md): the layout algebra
+//! - [glossary](https://github.com/cutemplate/cutemplate/blob/main/docs/glossary.md): words
+//!
+//! # Modules
+//!
+//! | for | modules |
+//! |---|---|
+//! | describing kernels | [`mod@recipe`]: the families and their settings; [`expr`]: functions; [`cuda`]: C++ of your own; [`settings`], [`dtype`], [`arch`], [`units`] |
+//! | deciding and proving | [`plan`]: all decisions, and the rule of a launch; [`tiling`]: what the threads do; [`tensor`], [`mod@reference`]; [`model`]: counts and times; [`diagnostic`]: refusals |
+//! | layouts | [`layout`], [`atom`]: CuTe's algebra, its copy and MMA atoms; [`algebra_tool`]: expressions, derivations; [`draw`]: pictures |
+//! | building and shipping | [`build`]: for `build.rs`; [`emit`]: C++ text; [`bundle`], [`artifact`], [`fatbin`], [`digest`]: what ships |
+//! | running | [`device`]: GPU or executor by one call; [`launch`]: GPUs; [`exec`]: the executor; [`view`]: typed views; [`verify`]: references and comparisons; [`interop`]: tensors of others |
 //!
 //! # Variables
 //!

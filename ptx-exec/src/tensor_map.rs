@@ -81,7 +81,7 @@ impl TensorMap {
         }
     }
 
-    /// Sets the swizzle of its boxes in shared memory [none].
+    /// Sets the swizzle of its boxes in shared memory; none by default.
     #[must_use]
     pub fn swizzle(mut self, swizzle: MapSwizzle) -> TensorMap {
         self.swizzle = swizzle;

@@ -7,6 +7,7 @@ use cutlass_sys::{Env, Finder};
 use super::compiled::Compiled;
 use super::dispatch::Dispatch;
 use super::error::Error;
+use super::heard::{Heard, fetching};
 use super::left::{leave, leave_stub, made, said, stub_wanted, stub_warning, write};
 use super::nvcc::Compiler;
 use super::own;
@@ -373,7 +374,7 @@ impl Config {
     pub(super) fn make(&self, finder: &Finder, units: &[(Unit, Targets)], watch: &mut Watch) -> Result<Made, Error> {
         let needs_cutlass = units.iter().any(|(unit, _)| unit.needs_cutlass());
         let of = if needs_cutlass { Compiler::new } else { Compiler::of_cuda };
-        let compiler = match of(finder, &mut ()) {
+        let compiler = match of(finder, &mut fetching()) {
             Ok(compiler) => compiler,
             Err(Error::Toolchain(missing)) if missing.is_missing() => {
                 if !self.optional {
@@ -386,8 +387,9 @@ impl Config {
             Err(error) => return Err(error),
         };
         watch.toolchain(compiler.toolchain());
-        // cargo shows it with `-vv`, and where the build fails.
-        let compiler = compiler.with_flags(self.flags.iter().cloned()).telling(|done| eprintln!("nvcc: {done}"));
+        let heard = Heard::default();
+        let made = heard.clone();
+        let compiler = compiler.with_flags(self.flags.iter().cloned()).telling(move |done| made.made(done));
         let compiler = match &self.store {
             Some(store) => compiler.with_store(store.clone()),
             None => compiler,
@@ -397,6 +399,7 @@ impl Config {
         watch.files(compiled.iter().flat_map(|one| one.inputs().iter().cloned()));
         let ptx = whole(compiler.ptx_all(&texts))?;
         watch.files(ptx.iter().flat_map(|one| one.inputs().iter().cloned()));
+        watch.say(heard.lines());
         let made = units.iter().zip(text_of).filter_map(|((unit, _), text)| {
             Some((compiled.get(text)?.clone().of_abi(unit.abi()), ptx.get(text)?.clone()))
         });

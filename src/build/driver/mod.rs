@@ -7,6 +7,7 @@ mod compiled;
 mod config;
 mod dispatch;
 mod error;
+mod heard;
 mod jobs;
 mod left;
 mod listing;

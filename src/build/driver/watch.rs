@@ -16,15 +16,20 @@ pub(super) const DOCS_RS: &str = "DOCS_RS";
 ///
 /// cargo treats a missing file as changed, at every build. So a missing file is watched only where it is wanted; files
 /// in use exist.
-pub(super) struct Watch(BTreeSet<PathBuf>);
+pub(super) struct Watch(BTreeSet<PathBuf>, Vec<String>);
 
 impl Watch {
     pub(super) fn new() -> Watch {
-        Watch(BTreeSet::new())
+        Watch(BTreeSet::new(), Vec::new())
     }
 
     pub(super) fn files(&mut self, files: impl IntoIterator<Item = PathBuf>) {
         self.0.extend(files);
+    }
+
+    /// Adds lines of another kind.
+    pub(super) fn say(&mut self, lines: Vec<String>) {
+        self.1.extend(lines);
     }
 
     /// Watches the tools that were found, and the markers of complete downloads.
@@ -44,6 +49,6 @@ impl Watch {
         let variables = variables.map(|name| format!("rerun-if-env-changed={name}"));
         // A line that is broken would say something else.
         let files = self.0.iter().map(|file| file.display().to_string()).filter(|file| !file.contains('\n'));
-        variables.chain(files.map(|file| format!("rerun-if-changed={file}"))).collect()
+        self.1.iter().cloned().chain(variables).chain(files.map(|file| format!("rerun-if-changed={file}"))).collect()
     }
 }

@@ -269,14 +269,14 @@ impl Entry {
         self
     }
 
-    /// Blocks of a cluster along x, as `__cluster_dims__` has them in the text [1].
+    /// Blocks of a cluster along x, as `__cluster_dims__` has them in the text; 1 by default.
     #[must_use]
     pub fn cluster(mut self, blocks: u32) -> Self {
         self.cluster = blocks;
         self
     }
 
-    /// Bytes of dynamic shared memory of a block [0]. Where it is no constant, at most 48 KiB: see [`Entry::shared_at_most`].
+    /// Bytes of dynamic shared memory of a block; 0 by default. Where it is no constant, at most 48 KiB: see [`Entry::shared_at_most`].
     #[must_use]
     pub fn shared(mut self, bytes: &str) -> Self {
         self.shared = Some((bytes.to_owned(), None));

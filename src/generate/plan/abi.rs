@@ -36,7 +36,7 @@ impl Abi {
         self.family() != own::FAMILY || self.settings().get(own::VOUCHED) == Some("yes")
     }
 
-    /// The Rust type of the recipe, in [`crate::recipe`].
+    /// The Rust type of the recipe, in [`crate::recipe`](mod@crate::recipe).
     pub fn rust_type(&self) -> &'static str {
         self.draft.rust_type
     }

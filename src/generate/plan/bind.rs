@@ -21,7 +21,7 @@ pub struct BoundTensor {
 /// The grid of one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EntryLaunch {
-    /// Which of [`Plan::entries`].
+    /// Which of [`Abi::entries`](crate::plan::Abi::entries).
     pub entry: usize,
     /// Blocks along x, y, z.
     pub grid: [u32; 3],
@@ -44,7 +44,7 @@ pub struct Workspace {
     pub param_offset: usize,
 }
 
-/// Everything that a launch needs besides the code. Only [`Plan::bind`] makes one, so every check has run.
+/// Everything that a launch needs besides the code. Only [`Abi::bind`](crate::plan::Abi::bind) makes one, so every check has run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
     launches: Vec<EntryLaunch>,

@@ -300,7 +300,7 @@ pub struct TvTile {
 }
 
 /// The tile of a thread-value layout, (TileM,TileN), and the layout, whose threads have whole vectors. What they cover is proved of the
-/// tiling that has them: [`flaws`].
+/// tiling that has them: `tiling::flaws`.
 pub fn tv_layout(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64) -> Option<([i64; 2], Layout)> {
     let (threads, values) = (thr.size(), val.size());
     if threads.checked_mul(values).is_none_or(|size| size > MAX_TILE) {

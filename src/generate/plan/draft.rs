@@ -17,7 +17,7 @@ pub struct Draft {
     /// The kernel family, as `cutemplate list` names it.
     #[serde(deserialize_with = "interned")]
     pub family: Name,
-    /// The Rust type of the recipe: its name in [`crate::recipe`], or its path from its crate on, as in
+    /// The Rust type of the recipe: its name in [`crate::recipe`](mod@crate::recipe), or its path from its crate on, as in
     /// [`RUST_TYPE`](crate::recipe::Recipe::RUST_TYPE).
     #[serde(deserialize_with = "path")]
     pub rust_type: Name,

@@ -44,7 +44,7 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
     /// The name of the kernel family, as in [`FAMILIES`].
     const FAMILY: &'static str;
 
-    /// The name of this type in [`crate::recipe`], or for a family of another crate its path: `my_kernels::Gated`.
+    /// The name of this type in [`crate::recipe`](mod@crate::recipe), or for a family of another crate its path: `my_kernels::Gated`.
     const RUST_TYPE: &'static str;
 
     /// One line on the function of its kernels.

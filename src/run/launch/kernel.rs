@@ -72,8 +72,8 @@ impl AnyKernel {
     /// Loads any bytes as the fatbin of a plan, such as a file that was compiled elsewhere.
     ///
     /// # Safety
-    /// The bytes must be what nvcc made of the text that [`emit::render`] gives for the plan, with the flags of that
-    /// [`Unit`](emit::Unit). A launch checks its views against the plan, and then the GPU runs the bytes. Other machine
+    /// The bytes must be what nvcc made of the text that [`emit::render`](crate::emit::render) gives for the plan, with the flags of that
+    /// [`Unit`](crate::emit::Unit). A launch checks its views against the plan, and then the GPU runs the bytes. Other machine
     /// code can read and write all memory that the context knows, also that of this process.
     ///
     /// # Errors

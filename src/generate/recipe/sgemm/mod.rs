@@ -74,9 +74,9 @@ recipe! {
         wave: u32, "264", if this.variant == Variant::Pipelined;
         /// keep loads of shared memory before the products by __syncwarp, for pipelined: true, false
         warp_sync: bool, "true", if this.variant == Variant::Pipelined;
-        /// tile of A in shared memory: auto, pad<elements>, or a swizzle
+        /// tile of A in shared memory: auto, `pad<elements>`, or a swizzle
         smem_a: SmemLayout, "pad4";
-        /// tile of B in shared memory: auto, pad<elements>, or a swizzle
+        /// tile of B in shared memory: auto, `pad<elements>`, or a swizzle
         smem_b: SmemLayout, "Sw<2,3,3>";
         /// bank conflicts are an error, a warning, or nothing: deny, warn, allow
         conflicts: ConflictLevel, "warn";
