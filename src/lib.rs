@@ -77,6 +77,7 @@
 //! | `CUTEMPLATE_CACHE_SIZE` | what kernels in it may take together, `20G` | 10 GiB |
 //! | `CUTEMPLATE_NVCC_LAUNCHER` | what starts nvcc where it reads CUDA C++: `sccache` | nothing |
 //! | `CUTEMPLATE_BUNDLE=write` | a build compiles and writes its bundle (`build::Config::bundle`) | it takes the one that is there |
+//! | `CUTEMPLATE_KERNELS` | a build sets it for the crate: the file that [`include_kernels!`] includes | that macro says so |
 //! | `CUTLASS_PATH`, `NVCC`, `CUDA_HOME`, `CUDA_PATH`, `CXX` | where the tools are | `PATH` and the usual places |
 //! | `NVCC_PREPEND_FLAGS`, `NVCC_APPEND_FLAGS`, `NVCC_CCBIN`, `CPATH` | what nvcc reads itself; part of every key | |
 //! | `NUM_JOBS`, cargo's jobserver | how many compilers run at once, within memory | cores |

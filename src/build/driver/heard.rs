@@ -69,6 +69,8 @@ mod tests {
         }
         let lines = heard.lines();
         assert_eq!(lines.len(), 2, "{lines:?}");
-        assert!(lines[0].starts_with("warning=nvcc took 25 s for kernel a, once") && lines[1].contains("38 s for kernel b"));
+        assert!(
+            lines[0].starts_with("warning=nvcc took 25 s for kernel a, once") && lines[1].contains("38 s for kernel b")
+        );
     }
 }
