@@ -198,6 +198,8 @@ pub(super) struct Spread {
     largest: f64,
     /// Up to here, every integer is a number.
     exact: f64,
+    /// How many roundings a term takes part in.
+    depth: u64,
 }
 
 impl Spread {
@@ -234,16 +236,30 @@ impl Spread {
 
     /// For sums of so many numbers, each of which takes part in at most `depth` roundings in that type of floats.
     pub(super) fn of_sum(terms: u64, depth: u64, compute: Compute) -> Self {
-        let (terms, depth) = (terms as f64, depth as f64);
         let (unit, smallest, largest, exact) = match compute {
             Compute::F64 => (U64, f64::from_bits(1), f64::MAX, EXACT64),
             _ => (U, f64::from(f32::from_bits(1)), f64::from(f32::MAX), EXACT),
         };
         // The reference and the sum of sizes are sums of K numbers in f64 themselves: each is off by (1 + 2^-53)^K - 1.
         // The lines here add some roundings; twice as many are taken.
-        let reference = 4.0 * (terms + 16.0) * U64;
-        let relative = (libm::expm1(depth * unit) + reference) * (1.0 + 2.0 * reference);
-        Self { relative, absolute: terms * smallest * (1.0 + relative), largest, exact }
+        let reference = 4.0 * (terms as f64 + 16.0) * U64;
+        let relative = (libm::expm1(depth as f64 * unit) + reference) * (1.0 + 2.0 * reference);
+        Self { relative, absolute: terms as f64 * smallest * (1.0 + relative), largest, exact, depth }
+    }
+
+    /// How many roundings a term takes part in.
+    pub(super) fn depth(self) -> u64 {
+        self.depth
+    }
+
+    /// The largest relative error of one rounding.
+    pub(super) fn unit(self) -> f64 {
+        1.0 / self.exact
+    }
+
+    /// The smallest number above 0.
+    pub(super) fn smallest(self) -> f64 {
+        if self.largest == f64::MAX { f64::from_bits(1) } else { f64::from(f32::from_bits(1)) }
     }
 
     /// The largest number.

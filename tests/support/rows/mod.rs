@@ -225,11 +225,29 @@ impl Program {
                 let ids = [condition, self.number(a), self.number(b)];
                 self.add(Op::Select(ids));
             }
+            13 => self.pair(a, op, group, exact),
             _ => {
                 let ids = [self.number(a), self.number(b)];
                 let count = if exact { EXACT_BINARY } else { BINARY.len() };
                 self.add(Op::Binary(BINARY[usize::from(op) % count], ids));
             }
+        }
+    }
+
+    /// Two reductions that one traversal can make.
+    fn pair(&mut self, which: u8, op: u8, group: Option<u32>, exact: bool) {
+        let x = self.number(which);
+        let x = self.of_elements(x);
+        if exact || op % 2 == 0 {
+            let mean = self.add(Op::Reduce("mean", group, x));
+            let difference = self.add(Op::Binary("-", [x, mean]));
+            let square = self.add(Op::Binary("*", [difference, difference]));
+            self.add(Op::Reduce("sum", group, square));
+        } else {
+            let largest = self.add(Op::Reduce("max", group, x));
+            let below = self.add(Op::Binary("-", [x, largest]));
+            let exponential = self.add(Op::Unary(if op % 4 == 1 { "exp" } else { "exp2" }, below));
+            self.add(Op::Reduce("sum", group, exponential));
         }
     }
 

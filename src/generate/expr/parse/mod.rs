@@ -232,6 +232,9 @@ impl<'a> Parser<'a> {
         let name = self.word();
         let refused = match name {
             _ if self.lets.iter().any(|part| part.name == name) => format!("`{name}` is a part already"),
+            _ if self.inputs.contains(&name) && self.declared.inputs.is_none() => {
+                format!("`{name}` is an input where none is declared in front: |x| ..")
+            }
             _ if self.inputs.contains(&name) => format!("`{name}` is an input"),
             _ if self.scalar(name).is_some() => format!("`{name}` is a run-time scalar"),
             _ if !name.is_empty() && !names::is_free(name) => format!("`{name}` means something already"),

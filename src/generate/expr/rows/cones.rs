@@ -1,7 +1,8 @@
 //! A function's nodes with what each belongs to and after how many traversals it is known.
 
-use super::Level;
 use super::levels::{exists, fits, joined};
+use super::pairs::first_of;
+use super::{Level, Online};
 use crate::expr::error::ExprError;
 use crate::expr::op::{Id, Node};
 use crate::expr::{Compute, Function};
@@ -15,15 +16,25 @@ pub(super) struct Graph<'a> {
     pub(super) stages: Vec<usize>,
     /// Whether to compute it again for an element takes many instructions.
     pub(super) costly: Vec<bool>,
+    /// Reductions that are made with others.
+    pub(super) pairs: Vec<(Id, Id, Online)>,
+    /// Whether it is needed for an output.
+    pub(super) live: Vec<bool>,
 }
 
 impl<'a> Graph<'a> {
-    pub(super) fn new(function: &'a Function, inputs: &[Level], compute: Compute) -> Result<Self, Vec<ExprError>> {
+    /// `in_pairs`: whether reductions are made together where one needs the other.
+    pub(super) fn new(
+        function: &'a Function,
+        inputs: &[Level],
+        compute: Compute,
+        in_pairs: bool,
+    ) -> Result<Self, Vec<ExprError>> {
         let count = function.nodes().len();
         let (mut levels, mut stages) = (Vec::<Level>::with_capacity(count), Vec::<usize>::with_capacity(count));
         let mut costly = Vec::<bool>::with_capacity(count);
-        let mut errors = Vec::new();
-        for node in function.nodes() {
+        let (mut errors, mut pairs) = (Vec::new(), Vec::<(Id, Id, Online)>::new());
+        for (node, at) in function.nodes().iter().zip(0..) {
             let operands = || node.operands().iter().map(|id| id.index());
             let level = joined(node, inputs, operands().map(|at| levels[at]));
             let stage = operands().map(|at| stages[at]).max().unwrap_or(0);
@@ -35,12 +46,42 @@ impl<'a> Graph<'a> {
             errors.extend(fit.err());
             costly.push(level == Level::Element && (node.is_costly() || operands().any(|at| costly[at])));
             levels.push(level);
-            stages.push(stage + usize::from(matches!(node, Node::Reduce(..))));
+            let first = first_of(function.nodes(), node).filter(|(first, _)| {
+                in_pairs && pairs.iter().all(|(known, second, _)| known != first && second != first)
+            });
+            match first {
+                Some((first, online)) => {
+                    stages.push(stages[first.index()]);
+                    pairs.push((first, Id(at), online));
+                }
+                None => stages.push(stage + usize::from(matches!(node, Node::Reduce(..)))),
+            }
         }
-        match errors.is_empty() {
-            true => Ok(Self { function, compute, levels, stages, costly }),
-            false => Err(errors),
+        if !errors.is_empty() {
+            return Err(errors);
         }
+        let mut graph = Self { function, compute, levels, stages, costly, pairs, live: vec![false; count] };
+        graph.live = graph.lives();
+        Ok(graph)
+    }
+
+    /// What outputs need, of a pair's second reduction the first.
+    fn lives(&self) -> Vec<bool> {
+        let mut live = vec![false; self.levels.len()];
+        self.function.output_ids().iter().for_each(|id| live[id.index()] = true);
+        for id in self.ids().rev() {
+            match self.first_of(id) {
+                _ if !live[id.index()] => {}
+                Some(first) => live[first.index()] = true,
+                None => self.node(id).operands().iter().for_each(|id| live[id.index()] = true),
+            }
+        }
+        live
+    }
+
+    /// The reduction that this one is made with.
+    pub(super) fn first_of(&self, id: Id) -> Option<Id> {
+        self.pairs.iter().find(|(_, second, _)| *second == id).map(|(first, ..)| *first)
     }
 
     pub(super) fn node(&self, id: Id) -> Node {

@@ -16,6 +16,7 @@
 mod closures;
 mod cones;
 mod levels;
+mod pairs;
 mod part;
 mod passes;
 mod plan;
@@ -23,6 +24,7 @@ mod reading;
 mod reduction;
 
 pub use closures::Elements;
+pub use pairs::{Online, Pair};
 pub use part::{Part, Source};
 pub use passes::{Made, Origin, Output, Passes, Step, Traversal, Value, Values};
 pub use reading::Reading;

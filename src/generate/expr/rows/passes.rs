@@ -3,7 +3,7 @@
 use super::cones::Graph;
 use super::part::{Part, Source};
 use super::plan::Plan;
-use super::{Along, Level, Reading, Reduction};
+use super::{Along, Level, Pair, Reading, Reduction};
 use crate::expr::{Checked, Compute, ExprError, Function};
 
 /// A row program as steps. They are done for each row, in order.
@@ -15,6 +15,7 @@ pub struct Passes {
     pub(super) values: Vec<Value>,
     pub(super) kept: usize,
     pub(super) outputs: Vec<Output>,
+    pub(super) pairs: Vec<Pair>,
 }
 
 /// One step.
@@ -94,8 +95,31 @@ impl Passes {
     /// A reduction of what is the same along the row, a group of a size that there is not, an operation or constant that the type does
     /// not have, or a reading that does not fit the function.
     pub fn of(function: &Function, reading: &Reading) -> Result<Self, Vec<ExprError>> {
+        Self::new(function, reading, false)
+    }
+
+    /// As [`of`](Self::of), for schedules that read a row again in each traversal: a maximum and a sum of exponentials below it, or a mean
+    /// and a sum of squares about it, share a traversal. [`pairs`](Self::pairs) tells which.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    /// use cutemplate::expr::rows::{Online, Passes, Reading};
+    ///
+    /// let softmax: Function = "|x| { let e = exp(x - max(x)); e / sum(e) }".parse()?;
+    /// let passes = Passes::online(&softmax, &Reading::of(&softmax)).expect("a maximum and a sum");
+    /// assert_eq!((passes.traversals().count(), passes.pairs()[0].online), (2, Online::Exp));
+    /// # Ok::<(), cutemplate::expr::ExprError>(())
+    /// ```
+    pub fn online(function: &Function, reading: &Reading) -> Result<Self, Vec<ExprError>> {
+        Self::new(function, reading, true)
+    }
+
+    fn new(function: &Function, reading: &Reading, in_pairs: bool) -> Result<Self, Vec<ExprError>> {
         reading.fits(function).map_err(|error| vec![error])?;
-        let graph = Graph::new(function, &reading.inputs, reading.compute)?;
+        let graph = Graph::new(function, &reading.inputs, reading.compute, in_pairs)?;
         let refused: Vec<ExprError> = function.refused_operations(reading.compute).collect();
         if !refused.is_empty() {
             return Err(refused);
@@ -129,6 +153,7 @@ impl Passes {
             steps: vec![Step::Traverse(Traversal { part, makes })],
             values: vec![Value { level: Level::Row, reduction: Some((reduction, Along::Row)) }; function.outputs()],
             kept: 0,
+            pairs: Vec::new(),
             outputs: outputs().map(|value| Output { level: Level::Row, from: Origin::Value(value) }).collect(),
         }
     }
@@ -164,6 +189,11 @@ impl Passes {
     /// How many numbers are kept of each element.
     pub fn kept(&self) -> usize {
         self.kept
+    }
+
+    /// Values that are made with another one in its traversal: none but in [`online`](Self::online) programs.
+    pub fn pairs(&self) -> &[Pair] {
+        &self.pairs
     }
 
     /// The outputs, by number.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cones::Graph;
 use super::part::{Cut, Part};
-use super::{Level, Made, Origin, Output, Passes, Step, Traversal, Value, Values};
+use super::{Level, Made, Origin, Output, Pair, Passes, Step, Traversal, Value, Values};
 use crate::expr::ExprError;
 use crate::expr::op::{Id, Node};
 
@@ -23,8 +23,11 @@ pub(super) struct Plan<'a> {
 impl<'a> Plan<'a> {
     pub(super) fn new(graph: &'a Graph<'a>, outputs: Vec<Level>, keep: bool) -> Self {
         let mut needed = vec![false; graph.levels.len()];
-        for id in graph.ids() {
+        for id in graph.ids().filter(|id| graph.live[id.index()]) {
             needed[id.index()] |= graph.is_reduction(id);
+            if graph.first_of(id).is_some() {
+                continue;
+            }
             for operand in graph.node(id).operands() {
                 needed[operand.index()] |= graph.is_value(*operand) && graph.level(*operand) < graph.level(id);
             }
@@ -36,7 +39,8 @@ impl<'a> Plan<'a> {
                 traversals = traversals.max(graph.stage(*id) + 1);
             }
         }
-        let reductions = graph.ids().filter(|id| graph.is_reduction(*id)).map(|id| graph.stage(id));
+        let reductions = graph.ids().filter(|id| graph.is_reduction(*id) && graph.live[id.index()]);
+        let reductions = reductions.map(|id| graph.stage(id));
         let traversals = reductions.max().unwrap_or(0).max(traversals);
         let needed = graph.ids().filter(|id| needed[id.index()]).collect();
         let mut plan = Self { graph, outputs, needed, traversals, kept: BTreeMap::new() };
@@ -46,10 +50,11 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// The reductions of a traversal.
+    /// The reductions whose terms a traversal computes.
     fn reductions(&self, traversal: usize) -> impl Iterator<Item = Id> {
         let graph = self.graph;
-        graph.ids().filter(move |id| graph.is_reduction(*id) && graph.stage(*id) == traversal + 1)
+        let made = move |id: &Id| graph.is_reduction(*id) && graph.live[id.index()] && graph.first_of(*id).is_none();
+        graph.ids().filter(move |id| made(id) && graph.stage(*id) == traversal + 1)
     }
 
     /// The outputs whose elements a traversal writes, by number.
@@ -92,13 +97,14 @@ impl<'a> Plan<'a> {
     }
 
     pub(super) fn passes(self, inputs: &[Level]) -> Result<Passes, Vec<ExprError>> {
-        let mut written = Written { plan: &self, numbers: BTreeMap::new(), values: Vec::new(), steps: Vec::new() };
+        let mut written =
+            Written { plan: &self, numbers: BTreeMap::new(), values: Vec::new(), steps: Vec::new(), pairs: Vec::new() };
         written.values(0)?;
         for traversal in 0..self.traversals {
             written.traverse(traversal)?;
             written.values(traversal + 1)?;
         }
-        let Written { numbers, values, steps, .. } = written;
+        let Written { numbers, values, steps, pairs, .. } = written;
         let ids = self.graph.function.output_ids().iter().zip(&self.outputs);
         let output = |(id, level): (&Id, &Level)| Output {
             level: *level,
@@ -114,6 +120,7 @@ impl<'a> Plan<'a> {
             kept: self.kept.len(),
             steps,
             values,
+            pairs,
         })
     }
 }
@@ -125,6 +132,7 @@ struct Written<'a> {
     numbers: BTreeMap<Id, usize>,
     values: Vec<Value>,
     steps: Vec<Step>,
+    pairs: Vec<Pair>,
 }
 
 impl Written<'_> {
@@ -156,6 +164,13 @@ impl Written<'_> {
         }
         makes.extend(plan.elements(traversal).map(|(number, _)| Made::Output(number)));
         makes.extend(now.keys().map(|number| Made::Kept(*number)));
+        for &(first, second, online) in plan.graph.pairs.iter().filter(|(_, id, _)| plan.graph.live[id.index()]) {
+            if plan.graph.stage(second) == traversal + 1 {
+                let first = self.numbers.get(&first).copied().unwrap_or_default();
+                let second = self.value(second);
+                self.pairs.push(Pair { online, first, second });
+            }
+        }
         self.steps.push(Step::Traverse(Traversal { part, makes }));
         Ok(())
     }

@@ -97,6 +97,7 @@ fn reductions_without_a_meaning_are_refused_where_they_stand() {
         ("{ let r = sum(a); a }", 6, "`r = sum(a); a }`", "use `r`, or leave it out"),
         ("let r = a * 2; a * max(a)", 4, "`r = a * 2; a * max(a)`", "use `r`, or leave it out"),
         ("{ let r = a; let r = a * r; r }", 17, "`r = a * r; r }`", "`r` is a part already"),
+        ("{ let e = a; e }", 6, "`e = a; e }`", "`e` is an input where none is declared in front: |x| .."),
         ("|x| { let x = 2; x }", 10, "`x = 2; x }`", "`x` is an input"),
         ("{ a, b", 6, "the end of the text", ""),
         ("{ a } + 1", 6, "`+ 1`", ""),
@@ -205,4 +206,49 @@ fn programs_of_any_depth_are_read() {
     let wide = Function::unary(|x| (0..300).fold(x, |y, i| y + (x * i).row().max()));
     let errors = Passes::of(&wide, &Reading::of(&wide)).expect_err("too much for registers");
     assert_eq!(errors[0].found, "a traversal that reads 301 inputs and values");
+}
+
+fn online(text: &str) -> Passes {
+    let function: Function = text.parse().expect("a row program");
+    Passes::online(&function, &Reading::of(&function)).expect("it is one")
+}
+
+#[test]
+fn pairs_are_found_and_share_a_traversal() {
+    let softmax = online("|a| { let e = exp(a * 2 - max(a * 2)); e / sum(e) }");
+    assert_eq!(steps(&softmax), ["v0:max <- a * 2", "out0 <- |a, v0, v1| exp(a * 2 - v0) / v1"]);
+    assert_eq!(softmax.pairs(), [Pair { online: Online::Exp, first: 0, second: 1 }]);
+
+    let norm = online("|x; eps| { let d = x - mean(x); d * rsqrt(mean(d * d) + eps) }");
+    assert_eq!(
+        steps(&norm),
+        [
+            "v0:sum <- |x| x",
+            "v2 v3 once for a row <- |width, v0, v1; eps| v0 / width, rsqrt(v1 / width + eps)",
+            "out0 <- |x, v2, v3| (x - v2) * v3",
+        ]
+    );
+    assert_eq!(norm.pairs(), [Pair { online: Online::Squares, first: 0, second: 1 }]);
+    // Of a variance alone, the mean is no value; of groups, it is the same.
+    let variance = online("|a| { let d = a - mean_group64(a); sum_group64(d * d) / 64 }");
+    assert_eq!(steps(&variance), ["v0:sum_group64 <- a", "v2 once for a group of 64 <- |v1| v1 / 64"]);
+}
+
+#[test]
+fn what_is_no_pair_stays_in_its_traversal() {
+    for text in [
+        "sum(exp(a - max(b)))",
+        "sum(exp(a - max_group8(a)))",
+        "sum_group8(exp(a - max(a)))",
+        "sum(exp(max(a) - a))",
+        "sum((a - sum(a)) * (a - sum(a)))",
+        "max(exp(a - max(a)))",
+        "sum(exp(a - min(a)))",
+    ] {
+        assert_eq!(online(text).traversals().count(), 2, "{text}");
+        assert_eq!(online(text).pairs(), [], "{text}");
+    }
+    // The first of two that want the same maximum.
+    let both = online("sum(exp(a - max(a))) + sum(exp2(a - max(a)))");
+    assert_eq!((both.traversals().count(), both.pairs().len()), (2, 1));
 }

@@ -1,5 +1,6 @@
 //! Row programs: bounds of what any device may give for each element, row and group.
 
+mod online;
 mod reduced;
 mod state;
 

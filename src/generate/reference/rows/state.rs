@@ -1,8 +1,8 @@
 //! One row: its elements, what is kept of them, its values.
 
-use super::Problem;
 use super::reduced::reduced;
-use crate::expr::rows::{Level, Made, Origin, Part, Source, Step, Value};
+use super::{Problem, online};
+use crate::expr::rows::{Along, Level, Made, Online, Origin, Part, Reduction, Source, Step, Traversal, Value};
 use crate::expr::{Accept, Bounds, Evaluator, ExprError};
 use crate::tensor::Elements;
 
@@ -45,6 +45,8 @@ fn parts(level: Level, n: usize) -> impl Iterator<Item = core::ops::Range<usize>
 #[derive(Clone, Debug)]
 pub(super) struct Evaluators {
     steps: Vec<Evaluator>,
+    /// Of each pair, its second value's terms.
+    pairs: Vec<Evaluator>,
     /// Rounds to the type that is computed in.
     identity: Evaluator,
 }
@@ -60,7 +62,9 @@ impl Evaluators {
             Step::Values(values) => of(&values.part),
         };
         let steps = problem.passes.steps().iter().map(part).collect::<Result<_, _>>()?;
-        Ok(Self { steps, identity: super::identity(problem.passes.compute())? })
+        let compute = problem.passes.compute();
+        let pairs = problem.passes.pairs().iter().map(|pair| online::evaluator(pair.online, compute));
+        Ok(Self { steps, pairs: pairs.collect::<Result<_, _>>()?, identity: super::identity(compute)? })
     }
 }
 
@@ -100,30 +104,16 @@ impl State {
         self.elements.resize(passes.outputs().len(), Vec::new());
         self.kept.iter_mut().for_each(Vec::clear);
         self.elements.iter_mut().for_each(Vec::clear);
-        let Evaluators { steps, identity } = evaluators;
+        let Evaluators { steps, pairs, identity } = evaluators;
         let mut read = Vec::new();
         for (step, evaluator) in passes.steps().iter().zip(steps) {
             match step {
                 Step::Traverse(traversal) => {
-                    let mut terms: Vec<Vec<Bounds>> = vec![Vec::with_capacity(n); traversal.makes.len()];
-                    for column in 0..n {
-                        self.read(problem, &traversal.part, column, &mut read);
-                        let results = evaluator.evaluate_bounds(&read)?;
-                        for ((made, terms), accept) in traversal.makes.iter().zip(&mut terms).zip(results) {
-                            match made {
-                                Made::Reduced(..) => terms.push(Bounds::of(&accept)),
-                                Made::Kept(kept) => self.kept[*kept].push(Bounds::of(&accept)),
-                                Made::Output(output) => self.elements[*output].push(accept),
-                            }
-                        }
-                    }
+                    let terms = self.traverse(problem, traversal, evaluator)?;
                     for (made, terms) in traversal.makes.iter().zip(terms) {
-                        let Made::Reduced(reduction, along, value) = made else { continue };
-                        for part in parts(along.level(), n) {
-                            let spread = problem.spread(*along, part.len() as u64);
-                            let all = reduced(*reduction, &terms[part.clone()], part.start, spread);
-                            let rounded = identity.evaluate_bounds(&[all])?;
-                            self.values[*value].extend(rounded.first().map(Bounds::of));
+                        if let Made::Reduced(reduction, along, value) = *made {
+                            self.reduce(problem, (reduction, along, value), &terms, identity)?;
+                            self.join(problem, along, value, &terms, pairs, identity)?;
                         }
                     }
                 }
@@ -136,6 +126,77 @@ impl State {
                         }
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the terms of each reduction.
+    fn traverse(
+        &mut self,
+        problem: &Problem<'_>,
+        traversal: &Traversal,
+        evaluator: &mut Evaluator,
+    ) -> Result<Vec<Vec<Bounds>>, ExprError> {
+        let mut read = Vec::new();
+        let mut terms: Vec<Vec<Bounds>> = vec![Vec::new(); traversal.makes.len()];
+        for column in 0..problem.n {
+            self.read(problem, &traversal.part, column, &mut read);
+            let results = evaluator.evaluate_bounds(&read)?;
+            for ((made, terms), accept) in traversal.makes.iter().zip(&mut terms).zip(results) {
+                match made {
+                    Made::Reduced(..) => terms.push(Bounds::of(&accept)),
+                    Made::Kept(kept) => self.kept[*kept].push(Bounds::of(&accept)),
+                    Made::Output(output) => self.elements[*output].push(accept),
+                }
+            }
+        }
+        Ok(terms)
+    }
+
+    /// The results of a reduction.
+    fn reduce(
+        &mut self,
+        problem: &Problem<'_>,
+        (reduction, along, value): (Reduction, Along, usize),
+        terms: &[Bounds],
+        identity: &mut Evaluator,
+    ) -> Result<(), ExprError> {
+        for part in parts(along.level(), problem.n) {
+            let spread = problem.spread(along, part.len() as u64);
+            let all = reduced(reduction, &terms[part.clone()], part.start, spread);
+            let rounded = identity.evaluate_bounds(&[all])?;
+            self.values[value].extend(rounded.first().map(Bounds::of));
+        }
+        Ok(())
+    }
+
+    /// The values that are made with that one.
+    fn join(
+        &mut self,
+        problem: &Problem<'_>,
+        along: Along,
+        value: usize,
+        terms: &[Bounds],
+        evaluators: &mut [Evaluator],
+        identity: &mut Evaluator,
+    ) -> Result<(), ExprError> {
+        for (pair, evaluator) in problem.passes.pairs().iter().zip(evaluators).filter(|(pair, _)| pair.first == value) {
+            for (at, part) in parts(along.level(), problem.n).enumerate() {
+                let first = self.values[value].get(at).copied().unwrap_or_else(|| Bounds::point(f64::NAN));
+                let (terms, width) = (&terms[part.clone()], Bounds::point(part.len() as f64));
+                let second = |term: &Bounds| {
+                    let results = evaluator.evaluate_bounds(&[*term, first, width])?;
+                    Ok(results.first().map_or(Bounds::point(f64::NAN), Bounds::of))
+                };
+                let of_second = terms.iter().map(second).collect::<Result<Vec<Bounds>, ExprError>>()?;
+                let spread = problem.spread(along, part.len() as u64);
+                let all = match pair.online {
+                    Online::Exp | Online::Exp2 => online::exponentials(&of_second, terms, first, spread),
+                    Online::Squares => online::squares(&of_second, terms, spread),
+                };
+                let rounded = identity.evaluate_bounds(&[all])?;
+                self.values[pair.second].extend(rounded.first().map(Bounds::of));
             }
         }
         Ok(())

@@ -1,0 +1,55 @@
+//! Two reductions of which the second needs the first, made in one traversal.
+
+use super::{Along, Reduction};
+use crate::expr::op::{Binary, Id, Node, Unary};
+
+/// How the second value follows from the same terms as the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Online {
+    /// The first is the largest term, the second the sum of `exp(term - largest)`.
+    Exp,
+    /// The same with `exp2`.
+    Exp2,
+    /// The first is the sum of the terms, the second the sum of `(term - mean)^2`.
+    Squares,
+}
+
+/// Two values that one traversal makes of the same terms.
+///
+/// A sum of exponentials is joined with another by multiplying the one of the smaller maximum by the exponential of the difference; sums
+/// of squares about two means by Chan's formula. The results are those of two traversals: a row of -inf gives NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pair {
+    /// What the second is.
+    pub online: Online,
+    /// The value that is the reduction of the terms.
+    pub first: usize,
+    /// The value that is made with it; no traversal has terms of it.
+    pub second: usize,
+}
+
+/// The reduction that this one can be made with, in one traversal.
+pub(super) fn first_of(nodes: &[Node], second: &Node) -> Option<(Id, Online)> {
+    let Node::Reduce(Reduction::Sum, along, [term]) = *second else { return None };
+    match nodes[term.index()] {
+        Node::Unary(op @ (Unary::Exp | Unary::Exp2), [difference]) => {
+            let Node::Binary(Binary::Sub, [x, largest]) = nodes[difference.index()] else { return None };
+            let online = if op == Unary::Exp { Online::Exp } else { Online::Exp2 };
+            (nodes[largest.index()] == Node::Reduce(Reduction::Max, along, [x])).then_some((largest, online))
+        }
+        Node::Binary(Binary::Mul, [left, right]) if left == right => {
+            let Node::Binary(Binary::Sub, [x, mean]) = nodes[left.index()] else { return None };
+            let sum = sum_of_mean(nodes, mean, along)?;
+            (nodes[sum.index()] == Node::Reduce(Reduction::Sum, along, [x])).then_some((sum, Online::Squares))
+        }
+        _ => None,
+    }
+}
+
+/// The sum that the node is the mean of.
+fn sum_of_mean(nodes: &[Node], mean: Id, along: Along) -> Option<Id> {
+    match nodes[mean.index()] {
+        Node::Binary(Binary::Div, [sum, width]) if nodes[width.index()] == Node::Width(along) => Some(sum),
+        _ => None,
+    }
+}
