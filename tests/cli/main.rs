@@ -9,6 +9,7 @@ mod layouts;
 mod machine;
 mod new;
 mod run;
+mod shown;
 mod streams;
 mod tool;
 mod typed;

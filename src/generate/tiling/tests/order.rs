@@ -106,5 +106,6 @@ fn broken_orders_are_found() {
         steps 1 to 3 of 0 to 2 for tile [0], rows = 128, window = 128
         step 3 of tile [1] in 0 pieces, rows = 513, window = 128
         tile [1] in no piece, first = 64, second = 64
-        step 1 of tile [1] in 0 pieces, first = 64, second = 257"#]].assert_eq(&told.join("\n"));
+        step 1 of tile [1] in 0 pieces, first = 64, second = 257"#]]
+    .assert_eq(&told.join("\n"));
 }
