@@ -45,6 +45,7 @@
 //!
 //! - [tutorial](https://github.com/cutemplate/cutemplate/blob/main/docs/tutorial.md): a crate of your own, from zero
 //! - [elementwise](https://github.com/cutemplate/cutemplate/blob/main/docs/elementwise.md): fused functions of any tensors
+//! - [rows](https://github.com/cutemplate/cutemplate/blob/main/docs/rows.md): functions of whole rows
 //! - [gemm](https://github.com/cutemplate/cutemplate/blob/main/docs/gemm.md): products on tensor cores
 //! - [sgemm](https://github.com/cutemplate/cutemplate/blob/main/docs/sgemm.md): products in f32, as a ladder
 //! - [dispatch](https://github.com/cutemplate/cutemplate/blob/main/docs/dispatch.md): one product, many problems
@@ -97,6 +98,11 @@ pub struct OwnKernels;
 #[cfg(all(doctest, feature = "build"))]
 #[doc = include_str!("../docs/dispatch.md")]
 pub struct Dispatch;
+
+/// The snippets of the chapter on rows, compiled and run.
+#[cfg(all(doctest, feature = "build"))]
+#[doc = include_str!("../docs/rows.md")]
+pub struct Rows;
 
 /// The tutorial's build script, compiled.
 #[cfg(all(doctest, feature = "build"))]

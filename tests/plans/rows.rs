@@ -36,7 +36,7 @@ struct Problem {
 }
 
 impl Problem {
-    /// Of each input, its rows.
+    /// The rows of each input.
     fn rows(&self, program: &Program) -> [Vec<Vec<f64>>; 3] {
         let mut next = self.numbers.iter().cycle().copied();
         program.inputs.map(|level| {
@@ -66,7 +66,7 @@ impl Problem {
     }
 }
 
-/// What becomes of costly results.
+/// How costly results and pairs are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     Kept,
@@ -75,7 +75,7 @@ enum How {
     Online,
 }
 
-/// What the reference of a program accepts, for each output row after row.
+/// The accepted values of a reference, for each output row after row.
 fn accepted_by(reference: &RowProgram, tensors: &[Tensor], scalars: &[f64]) -> Vec<Vec<Accept>> {
     let plan: Plan = Sum::default().plan(&Targets::default()).expect("a plan, for its operands' names");
     let inputs: Vec<&Tensor> = tensors.iter().collect();
@@ -96,7 +96,7 @@ fn accepted_by(reference: &RowProgram, tensors: &[Tensor], scalars: &[f64]) -> V
     outputs
 }
 
-/// What is accepted, for each output row after row.
+/// The accepted values of a program, for each output row after row.
 fn accepted(function: &Function, program: &Program, problem: &Problem, compute: Compute, how: How) -> Vec<Vec<Accept>> {
     let written = |id: &usize| Some(program.levels[*id]).filter(|level| *level > Level::Scalar);
     let outputs = program.outputs.iter().map(written).collect();
@@ -106,7 +106,7 @@ fn accepted(function: &Function, program: &Program, problem: &Problem, compute: 
     accepted_by(&RowProgram::new(passes), &problem.tensors(program), &problem.scalars)
 }
 
-/// What a device computes: each output row after row, broadcast where it is the same in the launch.
+/// The results of a device: each output row after row, broadcast where it is the same in the launch.
 fn computed(program: &Program, problem: &Problem, seed: u64, f32s: bool, defect: Option<Defect>) -> Vec<Vec<f64>> {
     let rows = problem.rows(program);
     let mut outputs = vec![Vec::new(); program.outputs.len()];

@@ -7,7 +7,7 @@ use cutemplate::expr::rows::Level;
 use super::{Op, Program};
 use crate::expr::Values;
 
-/// What is wrong with reductions.
+/// A defect of reductions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
     /// The last term is left out.

@@ -12,7 +12,7 @@ pub(crate) use direct::{Defect, Order, direct};
 pub(crate) const INPUTS: [&str; 3] = ["x", "y", "z"];
 pub(crate) const SCALARS: [&str; 2] = ["alpha", "beta"];
 
-/// What is done, and to which of the nodes before it.
+/// An operation on nodes before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     Input(usize),
@@ -50,10 +50,10 @@ impl Op {
 /// A program of the inputs x, y and z and the scalars alpha and beta.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    /// What the inputs have one value for; x is of elements.
+    /// The levels of the inputs; x is of elements.
     pub(crate) inputs: [Level; 3],
     pub(crate) ops: Vec<Op>,
-    /// What each node has one value for.
+    /// The level of each node.
     pub(crate) levels: Vec<Level>,
     /// One to three, all numbers.
     pub(crate) outputs: Vec<usize>,

@@ -92,7 +92,7 @@ struct Parser<'a> {
     lets: Vec<Part<'a>>,
     /// Whether the text has what only texts of rows have.
     of_rows: bool,
-    /// What the nodes so far belong to.
+    /// The levels of the nodes so far.
     levels: Vec<Level>,
     highest: u8,
 }

@@ -1,4 +1,4 @@
-//! A function's nodes with what each belongs to and after how many traversals it is known.
+//! A function's nodes, each with its level and the number of traversals before it.
 
 use super::levels::{exists, fits, joined};
 use super::pairs::first_of;
@@ -10,11 +10,11 @@ use crate::expr::{Compute, Function};
 pub(super) struct Graph<'a> {
     pub(super) function: &'a Function,
     pub(super) compute: Compute,
-    /// Of each node, what it belongs to.
+    /// The level of each node.
     pub(super) levels: Vec<Level>,
-    /// Of each node, how many traversals have to be over before it can be computed.
+    /// How many traversals must be over before each node can be computed.
     pub(super) stages: Vec<usize>,
-    /// Whether to compute it again for an element takes many instructions.
+    /// Whether computing it again for an element takes many instructions.
     pub(super) costly: Vec<bool>,
     /// Reductions that are made with others.
     pub(super) pairs: Vec<(Id, Id, Online)>,
@@ -65,7 +65,7 @@ impl<'a> Graph<'a> {
         Ok(graph)
     }
 
-    /// What outputs need, of a pair's second reduction the first.
+    /// The nodes that outputs need. A pair's second reduction needs only the first.
     fn lives(&self) -> Vec<bool> {
         let mut live = vec![false; self.levels.len()];
         self.function.output_ids().iter().for_each(|id| live[id.index()] = true);
@@ -100,7 +100,7 @@ impl<'a> Graph<'a> {
         (0..self.levels.len()).map(|at| Id(at as u32))
     }
 
-    /// What is needed for these outputs, operands first; `ends` tells where something is read instead of computed.
+    /// The nodes that these outputs need, operands first; `ends` tells where something is read instead of computed.
     pub(super) fn cone(&self, outputs: &[Id], mut ends: impl FnMut(Id) -> bool) -> Vec<Id> {
         let mut needed = vec![false; self.levels.len()];
         outputs.iter().for_each(|id| needed[id.index()] = true);
@@ -116,7 +116,7 @@ impl<'a> Graph<'a> {
         matches!(self.node(id), Node::Reduce(..))
     }
 
-    /// Whether the node may be a value that is computed once for what it belongs to.
+    /// Whether the node may be a value that is computed once for its level.
     pub(super) fn is_value(&self, id: Id) -> bool {
         self.level(id) < Level::Element && !self.node(id).is_leaf()
     }

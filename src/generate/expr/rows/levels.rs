@@ -1,10 +1,10 @@
-//! What each node belongs to, and reductions that have a meaning.
+//! The level of each node, and which reductions have a meaning.
 
 use super::{Along, Level, Reduction};
 use crate::expr::error::{ExprError, ExprErrorKind};
 use crate::expr::op::Node;
 
-/// What the node belongs to, from what its operands belong to.
+/// The level of a node, from those of its operands.
 pub(in super::super) fn joined(node: &Node, inputs: &[Level], operands: impl Iterator<Item = Level>) -> Level {
     match node {
         Node::Input(index) => inputs.get(usize::from(*index)).copied().unwrap_or(Level::Element),
@@ -16,7 +16,7 @@ pub(in super::super) fn joined(node: &Node, inputs: &[Level], operands: impl Ite
     }
 }
 
-/// Whether the reduction of what belongs to `level` has a meaning.
+/// Refuses a reduction of a value that is the same for several elements.
 pub(in super::super) fn fits(reduction: Reduction, along: Along, level: Level) -> Result<(), ExprError> {
     let name = reduction.name();
     exists(name, along)?;
@@ -37,7 +37,7 @@ pub(in super::super) fn fits(reduction: Reduction, along: Along, level: Level) -
     Err(ExprError::new(ExprErrorKind::Compute, found, required, because, help))
 }
 
-/// Whether groups of that size exist.
+/// Refuses groups whose size does not exist.
 pub(in super::super) fn exists(name: &str, along: Along) -> Result<(), ExprError> {
     if along.exists() {
         return Ok(());

@@ -3,7 +3,7 @@
 use super::{Along, Reduction};
 use crate::expr::op::{Binary, Id, Node, Unary};
 
-/// How the second value follows from the same terms as the first.
+/// The second value of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Online {
     /// The first is the largest term, the second the sum of `exp(term - largest)`.
@@ -16,15 +16,16 @@ pub enum Online {
 
 /// Two values that one traversal makes of the same terms.
 ///
-/// A sum of exponentials is joined with another by multiplying the one of the smaller maximum by the exponential of the difference; sums
-/// of squares about two means by Chan's formula. The results are those of two traversals: a row of -inf gives NaN.
+/// Two sums of exponentials are joined after the one with the smaller maximum is multiplied by the exponential of the difference. Two
+/// sums of squares are joined by Chan's formula, with means that are quotients of partial sums. A row of -inf gives NaN, as in two
+/// traversals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pair {
-    /// What the second is.
+    /// How the second value is made.
     pub online: Online,
     /// The value that is the reduction of the terms.
     pub first: usize,
-    /// The value that is made with it; no traversal has terms of it.
+    /// The value that is made with it. No traversal computes terms of it.
     pub second: usize,
 }
 

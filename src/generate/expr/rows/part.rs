@@ -18,7 +18,7 @@ pub enum Source {
     Column,
     /// How many elements the row has, or the element's group.
     Width(Along),
-    /// What an earlier traversal kept of the same element, by number.
+    /// A number that an earlier traversal kept of the same element.
     Kept(usize),
     /// A value of the row, the group or the launch, by number.
     Value(usize),
@@ -27,24 +27,24 @@ pub enum Source {
 /// A function without reductions, which is done once for an element, a group or a row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
-    /// What is computed. It has more inputs and outputs than a kernel's function may have.
+    /// The function. It may have more inputs and outputs than a kernel's function.
     pub function: Checked,
-    /// For each input, what it is.
+    /// The source of each input.
     pub reads: Vec<Source>,
-    /// For each run-time scalar, its number among the program's.
+    /// The number of each run-time scalar among the program's.
     pub scalars: Vec<usize>,
 }
 
-/// What nodes are to a part, beside what it computes itself.
+/// The nodes that a part reads instead of computing them.
 pub(super) struct Cut<'a> {
-    /// Of nodes that are values by now, their numbers.
+    /// The numbers of nodes that are values by now.
     pub(super) values: &'a BTreeMap<Id, usize>,
-    /// Of nodes that were kept before, their numbers.
+    /// The numbers of nodes that earlier traversals kept.
     pub(super) kept: &'a BTreeMap<Id, usize>,
 }
 
 impl Cut<'_> {
-    /// Where the node comes from, if the part does not compute it.
+    /// The source of a node that the part does not compute.
     pub(super) fn source(&self, graph: &Graph<'_>, id: Id) -> Option<Source> {
         match graph.node(id) {
             Node::Input(index) => Some(Source::Input(usize::from(index))),
@@ -102,7 +102,7 @@ impl Part {
         Ok(Self { function: function.check(graph.compute)?, reads, scalars })
     }
 
-    /// What the inputs are called: as in the program, `col`, `width`, `k0`, `v0`.
+    /// The names of the inputs: those of the program, `col`, `width`, `k0`, `v0`.
     fn names(graph: &Graph<'_>, reads: &[Source]) -> Vec<String> {
         let own: Vec<&str> = graph.function.input_names().collect();
         let name = |source: &Source| match source {

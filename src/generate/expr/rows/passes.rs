@@ -32,11 +32,11 @@ pub enum Step {
 pub struct Traversal {
     /// The function of each element.
     pub part: Part,
-    /// What becomes of each of its outputs.
+    /// The use of each of its outputs.
     pub makes: Vec<Made>,
 }
 
-/// What becomes of an output of a traversal's function.
+/// The use of an output of a traversal's function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Made {
     /// The term of a reduction, whose result is that value. Terms of `any` and `all` are 1 and 0.
@@ -52,7 +52,7 @@ pub enum Made {
 pub struct Values {
     /// Its inputs are values, widths, and inputs that belong to the level or to a coarser one.
     pub part: Part,
-    /// What it is computed once for.
+    /// The level: it is computed once for the launch, each row, or each group.
     pub level: Level,
     /// The number of the value that each output is.
     pub makes: Vec<usize>,
@@ -61,7 +61,7 @@ pub struct Values {
 /// A number that an element shares with others. Conditions are 1 and 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Value {
-    /// What it belongs to.
+    /// Its level.
     pub level: Level,
     /// The reduction whose result it is.
     pub reduction: Option<(Reduction, Along)>,
@@ -70,7 +70,7 @@ pub struct Value {
 /// An output of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Output {
-    /// What it is written for.
+    /// The level that it is written at.
     pub level: Level,
     /// Where it comes from.
     pub from: Origin,
@@ -92,8 +92,9 @@ impl Passes {
     /// take the place of an input.
     ///
     /// # Errors
-    /// A reduction of what is the same along the row, a group of a size that there is not, an operation or constant that the type does
-    /// not have, or a reading that does not fit the function.
+    /// - A reduction takes a value that is the same along the row, or a group has a size that does not exist.
+    /// - The type lacks an operation or a constant.
+    /// - The reading does not fit the function.
     pub fn of(function: &Function, reading: &Reading) -> Result<Self, Vec<ExprError>> {
         Self::new(function, reading, false)
     }
@@ -158,7 +159,7 @@ impl Passes {
         }
     }
 
-    /// What each input of the program has one value for.
+    /// The level of each input of the program.
     pub fn inputs(&self) -> &[Level] {
         &self.inputs
     }

@@ -1,4 +1,4 @@
-//! Which traversal makes what, and what is kept.
+//! Decides which traversal makes what, and what is kept.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use super::{Level, Made, Origin, Output, Pair, Passes, Step, Traversal, Value, V
 use crate::expr::ExprError;
 use crate::expr::op::{Id, Node};
 
-/// What is decided before functions are written.
+/// The decisions, made before functions are written.
 pub(super) struct Plan<'a> {
     graph: &'a Graph<'a>,
-    /// What each output is written for.
+    /// The level that each output is written at.
     outputs: Vec<Level>,
-    /// Nodes that become values: results of reductions, what finer nodes use, and outputs.
+    /// Nodes that become values: reductions, outputs, and operands of nodes of a finer level.
     needed: Vec<Id>,
     traversals: usize,
-    /// Of each kept node its number, and the traversal that makes it.
+    /// The number of each kept node, and the traversal that makes it.
     kept: BTreeMap<Id, (usize, usize)>,
 }
 
@@ -64,13 +64,13 @@ impl<'a> Plan<'a> {
         outputs.filter(move |(number, _)| last && self.outputs[*number] == Level::Element)
     }
 
-    /// What a traversal computes for reductions and outputs.
+    /// The nodes that a traversal computes for reductions and outputs.
     fn targets(&self, traversal: usize) -> Vec<Id> {
         let terms = self.reductions(traversal).flat_map(|id| self.graph.node(id).operands().to_vec());
         terms.chain(self.elements(traversal).map(|(_, id)| id)).collect()
     }
 
-    /// Results of costly operations on elements that a traversal would compute again.
+    /// Finds costly results that a second traversal would compute again.
     fn found_twice(&self) -> BTreeMap<Id, (usize, usize)> {
         let graph = self.graph;
         let (mut first, mut kept) = (BTreeMap::<Id, usize>::new(), BTreeMap::new());
@@ -128,7 +128,7 @@ impl<'a> Plan<'a> {
 /// The steps so far.
 struct Written<'a> {
     plan: &'a Plan<'a>,
-    /// Of each node that is a value by now, its number.
+    /// The numbers of the nodes that are values by now.
     numbers: BTreeMap<Id, usize>,
     values: Vec<Value>,
     steps: Vec<Step>,
@@ -175,7 +175,7 @@ impl Written<'_> {
         Ok(())
     }
 
-    /// What is known after so many traversals, the coarse before the fine.
+    /// Computes the values that are known after `stage` traversals, coarse levels first.
     fn values(&mut self, stage: usize) -> Result<(), Vec<ExprError>> {
         let (plan, graph) = (self.plan, self.plan.graph);
         let mut by_level: BTreeMap<Level, Vec<Id>> = BTreeMap::new();

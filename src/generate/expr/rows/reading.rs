@@ -1,4 +1,4 @@
-//! What the inputs and outputs of a row program belong to.
+//! How a row program is read.
 
 use super::cones::Graph;
 use super::{Along, Level, levels};
@@ -6,17 +6,16 @@ use crate::expr::error::{ExprError, ExprErrorKind};
 use crate::expr::op::Id;
 use crate::expr::{Compute, Function};
 
-/// How a row program is read: what its inputs and outputs belong to, in which type it is computed, what is kept.
+/// The levels of a row program's inputs and outputs, the type to compute in, and whether results are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reading {
-    /// What each input has one value for: an element, a group of elements, a row, or the launch.
+    /// The level of each input.
     pub inputs: Vec<Level>,
-    /// What each output is written for; where nothing is said, what it has one value for, and each element where that is the launch.
+    /// The level that each output is written at; `None` stands for its own level, and for elements if that is the launch.
     pub outputs: Vec<Option<Level>>,
     /// f32 or f64.
     pub compute: Compute,
-    /// Whether results of costly operations are kept for later traversals, in registers of a schedule that holds a whole row. Else they
-    /// are computed again.
+    /// Whether results of costly operations are kept for later traversals. A schedule that does not hold the row computes them again.
     pub keep: bool,
 }
 
@@ -61,7 +60,7 @@ impl Reading {
         Ok(())
     }
 
-    /// What each output is written for.
+    /// The level that each output is written at.
     pub(super) fn levels_of_outputs(&self, graph: &Graph<'_>) -> Result<Vec<Level>, Vec<ExprError>> {
         let of = |(number, (id, wanted)): (usize, (&Id, &Option<Level>))| {
             let own = graph.level(*id);

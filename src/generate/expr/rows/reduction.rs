@@ -1,4 +1,4 @@
-//! How elements become one value, along what, and what values belong to.
+//! Reductions, what they run along, and the levels of values.
 
 use core::cmp::Reverse;
 use core::fmt;
@@ -43,7 +43,7 @@ impl Reduction {
         }
     }
 
-    /// What a row without elements gives.
+    /// The result for a row without elements.
     ///
     /// ```
     /// use cutemplate::expr::rows::Reduction;
@@ -88,7 +88,7 @@ impl Along {
         }
     }
 
-    /// What the result belongs to.
+    /// The level of the result.
     pub fn level(self) -> Level {
         match self {
             Self::Row => Level::Row,
@@ -107,8 +107,8 @@ impl fmt::Display for Along {
     }
 }
 
-/// What a value belongs to; the later, the finer. A value may be read by all that is finer: groups of two sizes nest, for each is a
-/// power of two.
+/// A launch, a row, a group or an element: the owner of one value, coarse levels first. A value can be read at every finer level. Groups of two sizes nest, because sizes are powers
+/// of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
     /// The launch: one value.

@@ -1,4 +1,4 @@
-//! What steps programs have.
+//! The steps of programs, and refusals.
 
 use super::*;
 use crate::expr::{Compute, Function};
@@ -68,7 +68,7 @@ fn reductions_that_do_not_wait_share_a_traversal() {
     );
 }
 
-/// What is refused, where, and what helps.
+/// Position, finding and help of a refusal.
 fn refused(text: &str) -> (Option<usize>, String, String) {
     let error = text.parse::<Function>().expect_err(text);
     assert!(!error.required.is_empty(), "{error}");
@@ -229,7 +229,7 @@ fn pairs_are_found_and_share_a_traversal() {
         ]
     );
     assert_eq!(norm.pairs(), [Pair { online: Online::Squares, first: 0, second: 1 }]);
-    // Of a variance alone, the mean is no value; of groups, it is the same.
+    // A variance alone needs no mean as a value. Groups have pairs too.
     let variance = online("|a| { let d = a - mean_group64(a); sum_group64(d * d) / 64 }");
     assert_eq!(steps(&variance), ["v0:sum_group64 <- a", "v2 once for a group of 64 <- |v1| v1 / 64"]);
 }

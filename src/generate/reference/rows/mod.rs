@@ -1,4 +1,4 @@
-//! Row programs: bounds of what any device may give for each element, row and group.
+//! Row programs: the results that a device may give for each element, row and group.
 
 mod online;
 mod reduced;
@@ -76,7 +76,7 @@ impl RowProgram {
     }
 }
 
-/// The shape of what has one value at that level, for elements of `shape`.
+/// The shape of a tensor of that level, beside elements of `shape`.
 fn shape_of(level: Level, shape: &[i64]) -> Vec<i64> {
     let Some((n, rows)) = shape.split_last() else { return Vec::new() };
     match level {
@@ -122,18 +122,18 @@ impl Reference for RowProgram {
     }
 }
 
-/// What a row is.
+/// A row's length, and its program.
 #[derive(Clone, Copy, Debug)]
 struct Problem<'a> {
     passes: &'a Passes,
     /// Elements of a row.
     n: usize,
-    /// How far sums of a row may be from exact ones.
+    /// The error of sums along a row.
     row: Spread,
 }
 
 impl Problem<'_> {
-    /// How far sums of so many terms may be from exact ones: those of groups in any order.
+    /// The error of sums of so many terms. Groups are added in any order.
     fn spread(&self, along: Along, terms: u64) -> Spread {
         match along {
             Along::Row => self.row,

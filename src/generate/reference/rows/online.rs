@@ -1,4 +1,4 @@
-//! What devices may give for the second value of a pair, whose sums are joined while the first is not known yet.
+//! Bounds of a pair's second value, whose parts are joined before the first value is known.
 
 use super::super::sums::{Spread, Terms};
 use super::reduced::reduced;
@@ -46,7 +46,7 @@ pub(super) fn exponentials(terms: &[Bounds], of_terms: &[Bounds], first: Bounds,
         sum.add(range, exponential.may_be_nan());
     }
     let all = sum.bounds(spread);
-    // What a factor below the normal numbers is off, for each term and rescaling.
+    // A factor below the normal numbers is off by this much, for each term and rescaling.
     let count = terms.len() as f64;
     widened(all, count * (count + 4.0) * spread.smallest())
 }

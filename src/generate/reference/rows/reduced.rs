@@ -1,4 +1,4 @@
-//! What devices may give for a reduction of terms that are known by bounds.
+//! Bounds of reductions whose terms are known by bounds.
 
 use super::super::sums::{Spread, Terms};
 use crate::expr::Bounds;
@@ -60,7 +60,7 @@ fn column_of_largest(terms: Vec<Bounds>, first: usize) -> Bounds {
         _ => (true, 0.0),
     };
     let nothing = (false, f64::NEG_INFINITY);
-    // What the terms behind each are at least.
+    // The largest lower bound behind each term.
     let mut behind = vec![nothing; terms.len() + 1];
     for (at, term) in terms.iter().enumerate().rev() {
         let least = least(term);

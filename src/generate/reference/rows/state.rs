@@ -45,7 +45,7 @@ fn parts(level: Level, n: usize) -> impl Iterator<Item = core::ops::Range<usize>
 #[derive(Clone, Debug)]
 pub(super) struct Evaluators {
     steps: Vec<Evaluator>,
-    /// Of each pair, its second value's terms.
+    /// The terms of each pair's second value.
     pairs: Vec<Evaluator>,
     /// Rounds to the type that is computed in.
     identity: Evaluator,
@@ -71,13 +71,13 @@ impl Evaluators {
 /// The row that was evaluated last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    /// Of each input, the numbers and bits of the row.
+    /// The numbers and bits of the row, for each input.
     pub(super) inputs: Vec<Vec<(f64, u64)>>,
-    /// Of each kept number, one for each element.
+    /// The kept numbers, each for all elements.
     kept: Vec<Vec<Bounds>>,
-    /// Of each value, one for each of its places in the row.
+    /// The values, each for all its places in the row.
     pub(super) values: Vec<Vec<Bounds>>,
-    /// Of each output of elements.
+    /// The outputs of elements.
     elements: Vec<Vec<Accept>>,
 }
 
@@ -249,7 +249,7 @@ impl State {
         problem.passes.values().iter().zip(&self.values).filter_map(of).flatten()
     }
 
-    /// What is accepted for an output at a column.
+    /// The accepted values of an output at a column.
     pub(super) fn accepted(
         &self,
         problem: &Problem<'_>,
