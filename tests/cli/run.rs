@@ -103,6 +103,29 @@ fn without_nvcc_a_run_is_refused_in_words() {
     "#]].assert_eq(&told);
 }
 
+/// What is missing and what is wrong are told together.
+#[cfg(unix)]
+#[test]
+fn a_wrong_cuda_home_is_told_beside_what_is_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cutemplate"));
+    command.env("CUTEMPLATE_CACHE_DIR", folder.path()).env("CUTEMPLATE_FETCH", "0");
+    command.env("CUDA_HOME", "/nowhere/cuda").env("CUTLASS_PATH", "/nowhere/cutlass");
+    let output = command.args(["run", "elementwise_add", "--on", "cpu", "--problem", "3x5"]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1));
+    expect![[r#"
+        error[variable]: CUTLASS_PATH=/nowhere/cutlass is not usable
+          found:    nothing there
+          required: a CUTLASS checkout, with include/cutlass/version.h and include/cute/tensor.hpp
+          help:     correct CUTLASS_PATH, or unset it to look on the system instead
+        error[variable]: CUDA_HOME=/nowhere/cuda is not usable
+          found:    nothing there
+          required: a CUDA toolkit's root, with cuda_runtime_api.h, crt and cuda/std in include
+          help:     correct CUDA_HOME, or unset it to look on the system instead
+    "#]]
+    .assert_eq(&text(&output.stderr));
+}
+
 /// C, then a product of it, which a second run reads as A: shapes come from the files.
 #[test]
 fn run_verifies_products() {
