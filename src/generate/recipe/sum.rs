@@ -202,13 +202,7 @@ fn tiling(recipe: &Sum) -> Result<Tiling, LayoutError> {
         what: "load of an input",
         tile: [rows, group],
         dtype: spec.dtype,
-        from: Place::Global(Global {
-            contiguous: 1,
-            align: spec.dtype.bytes(),
-            multiple: 1,
-            batched: false,
-            whole: false,
-        }),
+        from: Place::Global(Global { align: spec.dtype.bytes(), ..Global::matrix(name) }),
         to: Place::Threads,
         engine: Engine::Threads {
             op: CopyOp::Universal(spec.dtype.bytes()),

@@ -106,8 +106,7 @@ impl TileCopy {
     /// (rows, columns) to bytes in global memory: lines begin at multiples of a line of L1, far apart.
     fn lines(&self) -> Result<Layout, LayoutError> {
         let size = self.dtype.bytes().0 as i64;
-        let along_rows =
-            [self.from, self.to].iter().any(|p| matches!(p, Place::Global(global) if global.contiguous == 0));
+        let along_rows = self.global().is_some_and(|global| global.contiguous == 0);
         let strides = if along_rows { [size, FAR] } else { [FAR, size] };
         let modes = [0, 1].map(|mode| Layout::mode_of(self.tile[mode], strides[mode]));
         Layout::from_modes(modes.into_iter().collect::<Result<Vec<_>, _>>()?)

@@ -21,6 +21,10 @@ pub enum Place {
 /// Properties of a matrix in global memory that hold for all extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Global {
+    /// The operand, by its name in the text.
+    pub tensor: &'static str,
+    /// The modes of the operand that rows and columns of the tile lie along: 1 and 0 for B, which is (K,N) and has tiles (N,K).
+    pub modes: [usize; 2],
     /// The mode whose neighbours are neighbours in memory: 0 for M- or N-major, 1 for K-major.
     pub contiguous: usize,
     /// What the address of each row of that mode is a multiple of; a launch checks the base and the leading dimension.
@@ -53,6 +57,13 @@ pub enum CopyOp {
     LdMatrixT,
     /// `stmatrix.x4`.
     StMatrix,
+}
+
+impl Global {
+    /// A row-major matrix of any extents at any address.
+    pub const fn matrix(tensor: &'static str) -> Self {
+        Self { tensor, modes: [0, 1], contiguous: 1, align: Bytes(1), multiple: 1, batched: false, whole: false }
+    }
 }
 
 impl CopyOp {
@@ -183,6 +194,14 @@ pub struct TileCopy {
 }
 
 impl TileCopy {
+    /// The matrix in global memory that it reads or writes.
+    pub fn global(&self) -> Option<Global> {
+        [self.from, self.to].into_iter().find_map(|place| match place {
+            Place::Global(global) => Some(global),
+            _ => None,
+        })
+    }
+
     /// Whether it brings a factor nearer to the MMAs, and so is done for each k-tile.
     pub(crate) fn is_of_k_tile(&self) -> bool {
         !matches!(self.to, Place::Global(_)) && !matches!(self.from, Place::Fragments(_, Operand::C))

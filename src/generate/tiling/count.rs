@@ -1,6 +1,6 @@
 //! What one k-tile asks for: instructions, bytes, sectors, passes over the banks.
 
-use super::{Engine, Factor, Place, TileCopy, TileMma, Tiling};
+use super::{Engine, Factor, TileCopy, TileMma, Tiling};
 use crate::atom::Operand;
 use crate::layout::LayoutError;
 use crate::model::SECTOR;
@@ -110,7 +110,7 @@ impl Tiling {
             }
             Engine::Threads { .. } | Engine::Fragments(_) => {
                 let Some(moves) = self.moves(copy)? else { return Ok(count(0, Bytes(0), 0)) };
-                let global = [copy.from, copy.to].iter().any(|place| matches!(place, Place::Global(_)));
+                let global = copy.global().is_some();
                 let sectors = if global { copy.sectors(&moves)? } else { 0 };
                 Ok(count(moves.instructions(), copy.bytes(&moves), sectors))
             }

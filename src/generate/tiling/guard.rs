@@ -6,11 +6,7 @@ use super::{Engine, Guard, Place, TileCopy};
 impl TileCopy {
     /// What guards the elements outside of a matrix.
     pub(super) fn guard_flaws(&self, flaws: &mut Flaws) {
-        let global = [self.from, self.to].into_iter().find_map(|place| match place {
-            Place::Global(global) => Some(global),
-            _ => None,
-        });
-        let Some(global) = global else {
+        let Some(global) = self.global() else {
             if self.guard != Guard::None {
                 let found = format!("{}: {:?}", self.what, self.guard);
                 flaws.push(Law::Guarded, found, "no guard", "a tile in shared memory has no outside");

@@ -221,8 +221,7 @@ impl Tiling {
 
     /// The copies from and to global memory, in order.
     pub fn of_global_memory(&self) -> impl Iterator<Item = &TileCopy> {
-        let global = |place: &Place| matches!(place, Place::Global(_));
-        self.copies.iter().filter(move |copy| [copy.from, copy.to].iter().any(global))
+        self.copies.iter().filter(|copy| copy.global().is_some())
     }
 
     /// Stages of the longest pipeline.

@@ -162,6 +162,39 @@ impl Order {
         self.steps.eval(&inputs)
     }
 
+    /// The numbers of a launch by name, each with the elements of a tile along it.
+    pub fn names(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.known.iter().map(|known| match known.value {
+            Int::Value(index) => (self.steps.names.get(index).map_or("", String::as_str), known.unit),
+            _ => ("", known.unit),
+        })
+    }
+
+    /// The numbers of a launch in their order.
+    pub fn known_as(&self, number: impl Fn(&str) -> i64) -> Vec<i64> {
+        self.names().map(|(name, _)| number(name)).collect()
+    }
+
+    /// Pieces along each of their coordinates; `None` past 64 bits.
+    fn counts(&self, known: &[i64]) -> Option<Vec<i64>> {
+        let values = self.eval(known, &vec![0; self.pieces.len()])?;
+        self.pieces.iter().map(|axis| axis.extent.eval(&values)).collect()
+    }
+
+    /// How many pieces a launch has; `None` past 64 bits.
+    pub fn count(&self, known: &[i64]) -> Option<i64> {
+        self.counts(known)?.into_iter().try_fold(1_i64, i64::checked_mul)
+    }
+
+    /// The output tile of each piece, in the order of pieces; `None` past 64 bits.
+    pub fn tiles(&self, known: Vec<i64>) -> Option<impl Iterator<Item = Option<Vec<i64>>>> {
+        let (pieces, count) = (self.counts(&known)?, self.count(&known)?);
+        Some((0..count).map(move |number| {
+            let values = self.eval(&known, &coordinate(number, &pieces))?;
+            self.tile.iter().map(|axis| axis.at.eval(&values)).collect()
+        }))
+    }
+
     /// What the proof tries: few tiles and a part of one along each extent.
     fn samples(&self) -> Vec<Vec<i64>> {
         let of = |unit: i64| if unit > 1 { vec![unit, 4 * unit + 1] } else { vec![1, 2] };
@@ -230,11 +263,7 @@ impl Tiling {
         let order = &self.order;
         let wrong = order.samples().into_iter().find_map(|known| Some((order.broken(&known)?, known)));
         let Some((mut found, known)) = wrong else { return };
-        for (of, value) in order.known.iter().zip(known) {
-            let name = match of.value {
-                Int::Value(index) => order.steps.names.get(index).map_or("", String::as_str),
-                _ => "",
-            };
+        for ((name, _), value) in order.names().zip(known) {
             let _ = write!(found, ", {name} = {value}");
         }
         let because = "a tile that is computed twice is written twice, and one that is left out is never written";

@@ -44,8 +44,7 @@ fn smem(name: &'static str, x: i64, proxy: Proxy) -> SmemTensor {
     }
 }
 
-const FACTOR: Place =
-    Place::Global(Global { contiguous: 1, align: Bytes(16), multiple: 8, batched: false, whole: false });
+const FACTOR: Place = Place::Global(Global { align: Bytes(16), multiple: 8, ..Global::matrix("A") });
 
 fn store() -> TileCopy {
     TileCopy {
@@ -54,7 +53,7 @@ fn store() -> TileCopy {
         tile: [128, 64],
         dtype: DType::F32,
         from: Place::Fragments("Mma", Operand::C),
-        to: Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1, batched: false, whole: false }),
+        to: Place::Global(Global { align: Bytes(4), ..Global::matrix("A") }),
         engine: Engine::Fragments(CopyOp::Universal(Bytes(4))),
         guard: Guard::Predicate,
         completes: Completion::Program,
@@ -199,11 +198,11 @@ fn an_mma_that_does_not_divide_the_tile_is_found() {
 
 #[test]
 fn vectors_are_whole_and_aligned_from_the_base_on() {
-    let base = |align, multiple| Place::Global(Global { contiguous: 1, align, multiple, batched: false, whole: false });
+    let base = |align, multiple| Place::Global(Global { align, multiple, ..Global::matrix("A") });
     assert_eq!(broken(mma_sync(), |t| t.copies[0].from = base(Bytes(8), 8)), [Law::Aligned]);
     assert_eq!(broken(mma_sync(), |t| t.smem[0].align = Bytes(8)).first(), Some(&Law::Aligned));
     // The other major: a vector's elements are rows apart.
-    let m_major = Place::Global(Global { contiguous: 0, align: Bytes(16), multiple: 8, batched: false, whole: false });
+    let m_major = Place::Global(Global { contiguous: 0, align: Bytes(16), multiple: 8, ..Global::matrix("A") });
     assert_eq!(broken(mma_sync(), |t| t.copies[0].from = m_major), [Law::Contiguous]);
     // The widest access of the text: vectors of 16 bytes in, rows of ldmatrix out.
     assert_eq!(mma_sync().widest("A"), Ok(Bytes(16)));
@@ -259,7 +258,7 @@ fn tma_finds_boxes_and_swizzles_that_are_not_its_own() {
     // The hardware exchanges bits of addresses, so that the base has to have none of them.
     assert_eq!(broken(wgmma(), |t| t.smem[0].align = Bytes(128)), [Law::Swizzle]);
     assert_eq!(broken(wgmma(), |t| t.smem[0].proxy = Proxy::Generic), [Law::Swizzle]);
-    let unaligned = Place::Global(Global { contiguous: 1, align: Bytes(8), multiple: 8, batched: false, whole: false });
+    let unaligned = Place::Global(Global { align: Bytes(8), multiple: 8, ..Global::matrix("A") });
     assert_eq!(broken(wgmma(), |t| t.copies[0].from = unaligned), [Law::Aligned]);
     // Rows with gaps.
     let padded = Layout::new(ints(&[128, 64, 3]), ints(&[72, 1, 72 * 128])).expect("a layout");
@@ -371,7 +370,7 @@ fn fma() -> Tiling {
     let layout = |text: &str| text.parse::<Layout>().expect("a layout");
     let along = |text: &str| Tiler::Layout(layout(text));
     let (tile, dtype) = ([64, 8], DType::F32);
-    let from = Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1, batched: false, whole: false });
+    let from = Place::Global(Global { align: Bytes(4), ..Global::matrix("A") });
     let turned = CopyOp::Through { load: Bytes(16), store: Bytes(4) };
     let (threads, values) = (layout("(16,2):(2,1)"), layout("(1,4):(4,1)"));
     let fill = TileCopy {

@@ -19,7 +19,7 @@ fn layout(text: &str) -> Layout {
 /// The tile of a thread-value layout, moved in vectors of two bytes.
 fn tiling(thr: &str, val: &str) -> Tiling {
     let (tile, _) = tv_layout(&mut checks(), &layout(thr), &layout(val), 1).expect("a tile");
-    let place = Place::Global(Global { contiguous: 1, align: Bytes(1), multiple: 1, batched: false, whole: false });
+    let place = Place::Global(Global { align: Bytes(1), ..Global::matrix("A") });
     let engine = Engine::Threads { op: CopyOp::Universal(Bytes(2)), threads: layout(thr), values: layout(val) };
     Tiling {
         tile: [tile[0], tile[1], 1],

@@ -104,7 +104,7 @@ fn many(counters: &mut [Counter], times: u64, count: impl FnOnce(&mut [Counter])
 impl Launch<'_> {
     /// Vectors numbered along N first, a block's threads side by side.
     fn linear(&self, counters: &mut [Counter], vectors: bool) -> u64 {
-        let Decision { vec, threads, unroll, .. } = *self.decision;
+        let Decision { vec, .. } = *self.decision;
         let Alignment { together, at_zero, .. } = self.alignment;
         let cols = self.n.extent;
         let per_row = match (vectors, together && !at_zero) {
@@ -122,8 +122,8 @@ impl Launch<'_> {
                 Vector { m, n, whole: !vectors || (together && n >= 0 && n + vec <= cols) }
             })
         };
-        let per_block = i64::from(threads) * unroll;
-        let blocks = (total - 1) / per_block + 1;
+        let order = &self.decision.tiling.order;
+        let blocks = order.count(&order.known_as(|_| total)).unwrap_or(i64::MAX);
         let count = |counters: &mut [Counter], vectors: core::ops::Range<i64>| {
             let mut lanes = [None; WARP];
             for first in vectors.step_by(WARP) {
@@ -196,11 +196,21 @@ impl Launch<'_> {
         Some(moves.requests(moves.vector()).map(|lanes| lanes.map(place).collect()).collect())
     }
 
-    /// The corners of the tiles.
-    fn corners(&self) -> impl Iterator<Item = [i64; 2]> {
-        let [tile_m, tile_n, _] = self.decision.tiling.tile;
-        let (rest_m, rest_n) = ((self.m[0].extent - 1) / tile_m + 1, (self.n.extent - 1) / tile_n + 1);
-        (0..rest_m).flat_map(move |i| (0..rest_n).map(move |j| [i * tile_m, j * tile_n]))
+    /// The corners of the tiles, in the order of the CTAs that have them.
+    fn corners(&self) -> Option<impl Iterator<Item = Option<[i64; 2]>>> {
+        let tiling = &self.decision.tiling;
+        let extents = tiling.order.known_as(|name| match name {
+            "m" => self.m[0].extent,
+            _ => self.n.extent,
+        });
+        let corner = |tile: Option<Vec<i64>>| {
+            let mut corner = [0; 2];
+            for (at, (name, unit)) in tile?.into_iter().zip(tiling.order.names()) {
+                corner[usize::from(name != "m")] = at * unit;
+            }
+            Some(corner)
+        };
+        Some(tiling.order.tiles(extents)?.map(corner))
     }
 
     /// What threads move along N, as the first output goes: the number of tiles.
@@ -209,7 +219,8 @@ impl Launch<'_> {
         let vec = self.decision.vec;
         let requests = self.requests(|copy| matches!(copy.to, Place::Global(_)))?;
         let mut blocks = 0;
-        for [m0, n0] in self.corners() {
+        for corner in self.corners()? {
+            let [m0, n0] = corner?;
             blocks += 1;
             for lanes in &requests {
                 let vector = |[m, n]: &[i64; 2]| {
@@ -230,7 +241,8 @@ impl Launch<'_> {
         let Alignment { turned: aligned, .. } = self.alignment;
         let (rows, cols) = (self.rows, self.n.extent);
         let requests = self.requests(|copy| matches!(copy.to, Place::Shared(_)))?;
-        for [m0, n0] in self.corners().filter(|_| !requests.is_empty()) {
+        for corner in self.corners()?.take_while(|_| !requests.is_empty()) {
+            let [m0, n0] = corner?;
             for lanes in &requests {
                 let lanes = || lanes.iter().map(|[m, n]| (m0 + m, n0 + n));
                 for (index, counter) in counters.iter_mut().enumerate() {

@@ -58,7 +58,7 @@ fn copy(tensor: &Tensor, what: &'static str, tile: [i64; 2], vec: i64, walk: &Wa
 
 /// A tensor in global memory, of any extents and at any address: a launch tells whether it is aligned.
 fn global(tensor: &Tensor, contiguous: usize) -> Place {
-    Place::Global(Global { contiguous, align: tensor.dtype.bytes(), multiple: 1, batched: false, whole: false })
+    Place::Global(Global { contiguous, align: tensor.dtype.bytes(), ..Global::matrix(tensor.name) })
 }
 
 /// The tile of a CTA: every tensor that lies along N goes by way of the threads' registers, the inputs before the outputs.

@@ -30,7 +30,7 @@ pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutErr
 
 /// Sums of a part of K, in f32: a tile of its own for each part, which the threads that have accumulated it write to the workspace.
 fn sums() -> Place {
-    Place::Global(Global { contiguous: 1, align: Bytes(8), multiple: 2, batched: false, whole: true })
+    Place::Global(Global { align: Bytes(8), multiple: 2, whole: true, ..Global::matrix("W") })
 }
 
 /// Threads of a CTA that adds up, and elements of each.
@@ -95,9 +95,8 @@ pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     let [rows, columns] = [64, 64];
     let lanes = Layout::new(pair([PACKS / columns, columns])?, pair([columns, 1])?)?;
     let bytes = recipe.dtype.dtype().bytes();
-    let place = |contiguous, align| {
-        Place::Global(Global { contiguous, align, multiple: 1, batched: recipe.batched, whole: false })
-    };
+    let place =
+        |contiguous, align| Place::Global(Global { contiguous, align, batched: recipe.batched, ..Global::matrix("S") });
     let pack = TileCopy {
         name: "Pack",
         what: "packing of a factor",

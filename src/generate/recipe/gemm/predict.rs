@@ -148,13 +148,9 @@ impl Launch {
 
     /// A copy's requests to global memory, repeated for a tile of D; `None` if it does not touch global memory.
     fn traffic(&self, copy: &TileCopy, count: &CopyCount, times: u64) -> Option<Traffic> {
-        let (operand, index) = match (copy.from, copy.to) {
-            (Place::Global(_), Place::Shared("A")) => ("A", 0),
-            (Place::Global(_), Place::Shared(_)) => ("B", 1),
-            (_, Place::Global(_)) => ("D", 2),
-            _ => return None,
-        };
-        let written = index == 2;
+        let operand = copy.global()?.tensor;
+        let index = ["A", "B", "D"].iter().position(|name| *name == operand)?;
+        let written = matches!(copy.to, Place::Global(_));
         let tiles = self.tiles[index].saturating_mul(times);
         let tile: u128 = copy.tile.iter().map(|extent| u128::from(extent.unsigned_abs())).product();
         let inside = |of_a_tile: u64| {

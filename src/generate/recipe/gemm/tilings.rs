@@ -103,19 +103,21 @@ impl Gemm {
     }
 
     /// A factor in global memory.
-    fn factor(&self, k_major: bool) -> Global {
+    fn factor(&self, tensor: &'static str, k_major: bool) -> Global {
         Global {
+            // B is (K,N), and its tiles are (N,K).
+            modes: if tensor == "B" { [1, 0] } else { [0, 1] },
             contiguous: usize::from(k_major),
             align: ALIGN,
             multiple: self.dtype.vector(),
             batched: self.batched,
-            whole: false,
+            ..Global::matrix(tensor)
         }
     }
 
     /// D, at addresses that are multiples of so much.
     pub(super) fn result(&self, align: Bytes) -> Place {
-        Place::Global(Global { contiguous: 1, align, multiple: 1, batched: self.batched, whole: false })
+        Place::Global(Global { align, batched: self.batched, ..Global::matrix("D") })
     }
 }
 
@@ -210,7 +212,7 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
         what,
         tile: [x, k],
         dtype: recipe.dtype.dtype(),
-        from: Place::Global(recipe.factor(k_major)),
+        from: Place::Global(recipe.factor(tensor, k_major)),
         to: Place::Shared(tensor),
         // Each CTA that shares a tile loads its piece of the mode that is not contiguous.
         engine: Engine::Tma {

@@ -6,12 +6,12 @@ use crate::layout::LayoutError;
 use crate::model::traffic::{Counter, Prediction, SECTOR, Traffic};
 use crate::model::{SharedAnalysis, SharedOp, Work};
 use crate::plan::{ModeStride, Operand, Product};
-use crate::tiling::{Place, TileCopy, Tiling};
+use crate::tiling::{Global, Place, TileCopy, Tiling};
 use crate::view::{Access, ViewRef};
 
 /// A launch. The first CTA stands for all: a CTA at an edge counts as a whole one.
 pub(crate) struct Launch<'a> {
-    /// Its first two copies from and to global memory load A and B; the third stores D.
+    /// Its copies from global memory load factors, by the names of operands; one copy stores D.
     pub(crate) tiling: &'a Tiling,
     pub(crate) shared: &'a [SharedAnalysis],
     pub(crate) product: &'a Product,
@@ -87,10 +87,10 @@ impl Launch<'_> {
         let spared = |index: &usize| self.operands[*index].name == "C" && self.product.beta().is_some();
         let share = |bytes: u64| count(i128::from(bytes) * i128::from(whole) / places.max(1));
         let of_whole = (2..self.operands.len()).filter(|index| whole > 0 && !spared(index)).map(|index| {
-            let each = self.traffic(index, 2);
+            let each = self.traffic(index, self.store());
             (whole, Traffic { bytes: share(each.bytes), ..each })
         });
-        let of_parts = (parts > 0).then(|| self.traffic(self.operands.len() - 1, 2));
+        let of_parts = (parts > 0).then(|| self.traffic(self.operands.len() - 1, self.store()));
         of_whole.chain(of_parts.map(|each| (parts, Traffic { operand: "W", bytes, ..each }))).collect()
     }
 
@@ -104,16 +104,23 @@ impl Launch<'_> {
             _ => 1,
         };
         let warps = u64::from(tiling.threads()).div_ceil(32);
-        let traffic = [0, 1].map(|index| self.traffic(index, index));
-        let mut step =
-            Step { traffic, instructions: tiling.counts()?.mmas + warps * barriers, wavefronts: 0, bytes: 0 };
-        for (t, copy) in traffic.iter().zip(tiling.of_global_memory()) {
+        let mut step = Step {
+            traffic: Vec::new(),
+            instructions: tiling.counts()?.mmas + warps * barriers,
+            wavefronts: 0,
+            bytes: 0,
+        };
+        for copy in tiling.of_global_memory() {
+            let Place::Global(Global { tensor, .. }) = copy.from else { continue };
+            let Some(index) = self.operands.iter().position(|operand| operand.name == tensor) else { continue };
+            let t = self.traffic(index, Some(copy));
             step.instructions += t.requests;
             step.wavefronts += t.lines;
             // Data that the threads of a CTA share comes from L2 once.
             let [rows, columns] = copy.tile;
             let shared = matches!(copy.to, Place::Shared(_));
             step.bytes += if shared { SECTOR * t.sectors } else { copy.dtype.bytes().0 * (rows * columns) as u64 };
+            step.traffic.push(t);
         }
         for access in self.shared.iter().flat_map(|analysis| &analysis.accesses) {
             // An asynchronous copy is its own store.
@@ -123,18 +130,20 @@ impl Launch<'_> {
         Ok(step)
     }
 
-    /// The loads of a tile of A (0) or B (1), or the accesses to an operand that go with D (2); element by element where vectors
-    /// are not aligned.
-    fn traffic(&self, index: usize, factor: usize) -> Traffic {
+    /// The copy of D, which the epilogue inputs are read with.
+    fn store(&self) -> Option<&TileCopy> {
+        self.tiling.of_global_memory().find(|copy| matches!(copy.to, Place::Global(_)))
+    }
+
+    /// The accesses of a copy to an operand; element by element where vectors are not aligned.
+    fn traffic(&self, index: usize, copy: Option<&TileCopy>) -> Traffic {
         let (operand, view) = (&self.operands[index], &self.views[index]);
         let bytes = view.layout.distinct().size().unwrap_or(u64::MAX).saturating_mul(view.dtype.bytes().0);
         let mut counter = Counter::new(operand.name, operand.access == Access::Write, bytes);
-        let copy: Option<&TileCopy> = self.tiling.of_global_memory().nth(factor);
-        let Some((copy, Ok(Some(moves)))) = copy.map(|copy| (copy, self.tiling.moves(copy))) else {
-            return counter.traffic();
-        };
+        let moved = copy.and_then(|copy| Some((copy, copy.global()?, self.tiling.moves(copy).ok()??)));
+        let Some((copy, Global { modes, .. }, moves)) = moved else { return counter.traffic() };
         // Vectors of the epilogue inputs lie along N.
-        let unit = factor < 2 || operand.strides.get(1) == Some(&ModeStride::Unit);
+        let unit = matches!(copy.from, Place::Global(_)) || operand.strides.get(1) == Some(&ModeStride::Unit);
         let wide = unit && operand.aligned(view, moves.vector());
         let (vec, rows) = (if wide { moves.vector() } else { 1 }, copy.tile[0]);
         // Addresses of the first batch. Rows and columns outside of the matrix have addresses too, which may exceed 64
@@ -143,9 +152,7 @@ impl Launch<'_> {
         let size = view.dtype.bytes().0;
         for lanes in moves.requests(vec) {
             let address = |at: i64| {
-                // B is (N,K) in a tile.
-                let (row, column) = if factor == 1 { (at / rows, at % rows) } else { (at % rows, at / rows) };
-                let element = along(0, row).wrapping_add(along(1, column));
+                let element = along(modes[0], at % rows).wrapping_add(along(modes[1], at / rows));
                 view.ptr.wrapping_add_signed(element.wrapping_mul(size as i64))
             };
             counter.request(lanes.map(address), size * vec as u64);
@@ -156,8 +163,8 @@ impl Launch<'_> {
 
 /// A CTA's work for one step along K: a k-tile, or one k without tiles.
 struct Step {
-    /// Loads of A and B.
-    traffic: [Traffic; 2],
+    /// Loads of factors.
+    traffic: Vec<Traffic>,
     instructions: u64,
     wavefronts: u64,
     /// Bytes from L2.

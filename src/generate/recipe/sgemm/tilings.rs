@@ -116,8 +116,10 @@ fn mma(recipe: &Sgemm, thr: [i64; 2]) -> Result<TileMma, LayoutError> {
 }
 
 /// A matrix in global memory: the text asks whether it is aligned.
-fn global(recipe: &Sgemm, contiguous: usize) -> Place {
-    Place::Global(Global { contiguous, align: bytes(1), multiple: 1, batched: recipe.batched, whole: false })
+fn global(recipe: &Sgemm, tensor: &'static str, contiguous: usize) -> Place {
+    // B is (K,N), and its tiles are (N,K).
+    let modes = if tensor == "B" { [1, 0] } else { [0, 1] };
+    Place::Global(Global { modes, contiguous, align: bytes(1), batched: recipe.batched, ..Global::matrix(tensor) })
 }
 
 /// The tiling of a recipe, or `None` if threads do not divide a tile or it cannot have the required layout.
@@ -168,13 +170,13 @@ fn unpadded(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling
             )
         };
         if single {
-            copies.push(load(global(recipe, contiguous), 1));
+            copies.push(load(global(recipe, name, contiguous), 1));
             continue;
         }
         let engine = filled?;
         let pipelined = recipe.variant == Variant::Pipelined;
         let completes = if pipelined { Completion::CpAsyncGroup } else { Completion::Program };
-        let (from, to) = (global(recipe, contiguous), Place::Shared(name));
+        let (from, to) = (global(recipe, name, contiguous), Place::Shared(name));
         let fill = copy(["CopyA", "CopyB"][factor], "store of the copy", tile, from, to, engine);
         copies.push(TileCopy { completes, ..fill });
         copies.push(TileCopy { guard: Guard::None, ..load(Place::Shared(name), 1) });
@@ -182,7 +184,14 @@ fn unpadded(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling
     }
     let wide = if recipe.variant.has_mma() { recipe.vectors()[1] } else { 1 };
     let store = Engine::Fragments(CopyOp::Universal(bytes(wide)));
-    copies.push(copy("StoreD", "store of D", [m, n], Place::Fragments("Mma", Operand::C), global(recipe, 1), store));
+    copies.push(copy(
+        "StoreD",
+        "store of D",
+        [m, n],
+        Place::Fragments("Mma", Operand::C),
+        global(recipe, "D", 1),
+        store,
+    ));
     let pipelined = recipe.variant == Variant::Pipelined;
     let mainloop = Pipeline {
         name: "mainloop",

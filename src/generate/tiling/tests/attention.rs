@@ -57,13 +57,7 @@ fn attention() -> Tiling {
             load("TmaK", "copy of K", "K", 128),
             TileCopy {
                 tile: [64, 128],
-                from: Place::Global(Global {
-                    contiguous: 0,
-                    align: Bytes(16),
-                    multiple: 8,
-                    batched: false,
-                    whole: false,
-                }),
+                from: Place::Global(Global { contiguous: 0, align: Bytes(16), multiple: 8, ..Global::matrix("V") }),
                 engine: Engine::Tma { extents: [64, 128], sharers: 1, rounds: false },
                 ..of_v
             },

@@ -26,7 +26,7 @@ fn clustered() -> Tiling {
     tiling.copies[1] = TileCopy {
         name: "TmaD",
         from: Place::Shared("D"),
-        to: Place::Global(Global { contiguous: 1, align: Bytes(16), multiple: 1, batched: false, whole: false }),
+        to: Place::Global(Global { align: Bytes(16), ..Global::matrix("A") }),
         engine: Engine::Tma { extents: [64, 32], sharers: 2, rounds: false },
         guard: Guard::TensorMap,
         completes: Completion::BulkGroup,

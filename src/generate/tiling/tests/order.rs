@@ -64,6 +64,12 @@ fn orders_are_proved() {
     // A grid is read off the pieces, for numbers of a launch by any name.
     let grid = split().extents(&split().pieces, |name| if name == "m" { 1000.into() } else { Int::Value(7) });
     assert_eq!(grid.map(|blocks| blocks.to_string()), ["ceil_div $7 64", "8", "2"]);
+    // Tiles of a row are neighbours, and the last of each mode is not whole.
+    let rows = Order::numbered(&[("n", 64), ("m", 128)], None);
+    let known = rows.known_as(|name| if name == "n" { 129 } else { 200 });
+    let tiles: Option<Vec<Vec<i64>>> = rows.tiles(known.clone()).and_then(Iterator::collect);
+    assert_eq!(tiles.expect("few"), [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1]]);
+    assert_eq!((rows.count(&known), rows.count(&[i64::MAX; 2])), (Some(6), None));
     let causal = window();
     let trips = |cta| causal.inner.trips.eval(&causal.eval(&[1000, 256], &[cta]).expect("few")).expect("few");
     assert_eq!([0, 1, 3, 7].map(trips), [2, 4, 6, 6]);

@@ -82,7 +82,7 @@ fn what_breaks_a_row_program_is_found() {
     };
     assert!(broken(rows(), many).contains(&Law::Roles));
     // Rows that are not aligned, no guard, and a copy that is not there.
-    let bytes = |align| Place::Global(Global { contiguous: 1, align, multiple: 8, batched: false, whole: false });
+    let bytes = |align| Place::Global(Global { align, multiple: 8, ..Global::matrix("A") });
     let unaligned = |t: &mut Tiling| (t.copies[0].from, t.copies[0].guard) = (bytes(Bytes(8)), Guard::None);
     assert_eq!(broken(rows(), unaligned), [Law::Guarded, Law::Aligned]);
     assert_eq!(broken(rows(), |t| t.reduces[0].of = Reduced::Copied("LoadZ")), [Law::Reduces]);

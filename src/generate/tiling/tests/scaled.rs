@@ -18,7 +18,7 @@ fn scaled() -> Tiling {
         what,
         tile,
         dtype,
-        from: Place::Global(Global { contiguous: 1, align: Bytes(16), multiple: 16, batched: false, whole: false }),
+        from: Place::Global(Global { align: Bytes(16), multiple: 16, ..Global::matrix("A") }),
         to: Place::Shared(tensor),
         engine: Engine::Tma { extents, sharers: 1, rounds: false },
         guard: Guard::TensorMap,

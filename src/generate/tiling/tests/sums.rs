@@ -232,7 +232,7 @@ proptest! {
         dtype in prop_oneof![Just(DType::F32), Just(DType::F16)],
     ) {
         let tile = [rows, 256 / rows];
-        let to = Place::Global(Global { contiguous, align: Bytes(4), multiple: 1, batched: false, whole: false });
+        let to = Place::Global(Global { contiguous, align: Bytes(4), ..Global::matrix("A") });
         let copy = TileCopy { tile, dtype, to, ..super::store() };
         let size = dtype.bytes().0 as i64;
         let of_request = |request: Vec<i64>| {

@@ -59,7 +59,7 @@ pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             what,
             tile: [x, k],
             dtype: recipe.dtype.dtype(),
-            from: Place::Global(recipe.factor(k_major)),
+            from: Place::Global(recipe.factor(tensor, k_major)),
             to: Place::Shared(tensor),
             engine: Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads: lanes, values: vector },
             guard: Guard::ZeroFill,
