@@ -12,6 +12,7 @@ mod lent;
 mod load;
 mod products;
 mod ptxas;
+mod rows;
 mod sanitize;
 mod sgemm;
 mod streams;

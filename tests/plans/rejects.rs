@@ -5,6 +5,7 @@
 mod apply;
 pub(crate) mod gemm;
 mod own;
+mod rows;
 mod sgemm;
 mod sum;
 
@@ -130,6 +131,7 @@ fn every_refusal_says_what_was_found_required_why_and_what_helps() {
     expect_file!["rejects/sgemm.txt"].assert_eq(&texts(sgemm::all()));
     expect_file!["rejects/gemm.txt"].assert_eq(&texts(gemm::all()));
     expect_file!["rejects/sum.txt"].assert_eq(&texts(sum::all()));
+    expect_file!["rejects/rows.txt"].assert_eq(&texts(rows::all()));
     expect_file!["rejects/own.txt"].assert_eq(&texts(own::all()));
 }
 
@@ -148,6 +150,7 @@ fn every_code_has_a_reject() {
         .chain(sgemm::all())
         .chain(gemm::all())
         .chain(sum::all())
+        .chain(rows::all())
         .chain(own::all());
     let mut seen: BTreeSet<Code> = rejects.flat_map(|(_, d)| d).map(|d| d.code).collect();
     for (code, why) in SHADOWED {

@@ -3,6 +3,7 @@
 
 mod apply;
 mod expressions;
+mod rows;
 mod sgemm;
 mod sum;
 mod together;

@@ -10,6 +10,7 @@ pub mod product;
 mod raster;
 pub mod reader;
 mod registry;
+pub mod rows;
 pub mod sgemm;
 pub mod sum;
 mod tensor_args;
@@ -25,6 +26,7 @@ pub use raster::Raster;
 #[cfg(feature = "bundle")]
 pub(crate) use registry::family_of;
 pub use registry::{FAMILIES, Family, UnknownFamily, family};
+pub use rows::Rows;
 pub use sgemm::Sgemm;
 pub use sum::Sum;
 pub use tensor_args::{OfTensors, TensorArgs};

@@ -35,8 +35,12 @@ pub enum Reduced {
 pub enum ReduceOp {
     /// Their sum.
     Sum,
+    /// Their product.
+    Product,
     /// The larger.
     Max,
+    /// The smaller.
+    Min,
 }
 
 /// Threads that reduce together.

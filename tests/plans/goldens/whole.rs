@@ -6,7 +6,7 @@ use std::path::Path;
 use super::emitted::{CATALOGUE, FILES, Files};
 
 /// The texts that are kept whole, with the reason for each. Their `.cuh`, `.cu` and `_params.h` are in `tests/goldens`.
-const TEXTS: [(&str, &str); 8] = [
+const TEXTS: [(&str, &str); 9] = [
     ("elementwise_add_f16", "elementwise_add, and vectors of elementwise_apply: head, residue, shifted rows"),
     ("elementwise_apply_f32", "elementwise_apply that transposes through swizzled shared memory"),
     (
@@ -15,6 +15,7 @@ const TEXTS: [(&str, &str); 8] = [
     ),
     ("gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a", "gemm on sm_90a: cooperative, multicast, split-K in a cluster"),
     ("gemm_f16_ntt_batched_128x128x64_sm90a", "gemm on sm_90a: ping-pong, epilogue inputs, batches"),
+    ("rows_bf16_4096", "rows in registers: a norm, vectors and single elements"),
     ("sgemm_pipelined_tt_64x64x32_wave528_batched", "sgemm in stages of cp.async, with the last wave split along K"),
     ("sgemm_vectorized_tt", "sgemm that copies through registers, in vectors"),
     ("sum_f16_block", "sum of a row by a block: shuffles, then shared memory"),
@@ -27,11 +28,13 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&str, &str, &str); 16] = [
+const BY_DIGEST: [(&str, &str, &str); 18] = [
     ("elementwise_apply/naive.cuh", "elementwise_apply_f16_naive", "30 lines, the simplest rung"),
     ("elementwise_apply/tv.cuh", "elementwise_apply_f16_tv", "shares head, tensors and main loop with the whole ones"),
     ("elementwise_apply/tiles.cuh", "elementwise_apply_f16_tv", "the tiles of that rung"),
     ("elementwise_apply/tiles_remapped.cuh", "elementwise_apply_f16_remapped", "the same, renumbered"),
+    ("rows/reduce.cuh", "rows_f32_1024", "the whole one has sums alone"),
+    ("rows/written.cuh", "rows_bf16_2048", "outputs of rows and groups: 16 lines"),
     ("sum/reduce_warp.cuh", "sum_f32_warp", "the first half of the whole one"),
     ("gemm/keep.cuh", "gemm_f16_sm90a", "37 lines; a third text of sm_90a would be 1,143"),
     (
@@ -55,10 +58,11 @@ const BY_DIGEST: [(&str, &str, &str); 16] = [
 ];
 
 /// Templates without a line that is theirs alone and holds no value: what they emit cannot be told from a text.
-const ONLY_VALUES: [(&str, &str); 10] = [
+const ONLY_VALUES: [(&str, &str); 11] = [
     ("elementwise_apply/head.cuh", "opens each text of elementwise_apply"),
     ("elementwise_apply/tensors.cuh", "the tensors of each text of elementwise_apply"),
     ("gemm/matrix.cuh", "the matrix of one tensor, in each text of gemm"),
+    ("rows/values.cuh", "what is computed once for a row or a group"),
     ("sgemm/head.cuh", "opens each text of sgemm"),
     ("sgemm/cta_tile_split.cuh", "the CTA's place in the grid, with its part of K"),
     ("sgemm/cta_tile.cuh", "the CTA's place in the grid: that of split-K, without parts"),

@@ -1,0 +1,143 @@
+//! The decisions for a recipe.
+
+use super::schedule::{Schedule, schedule};
+use super::tensors::{self, Tensor};
+use super::{Rows, facts, launch, tilings};
+use crate::arch::Targets;
+use crate::diagnostic::PlanError;
+use crate::expr::MAX_OUTPUTS;
+use crate::expr::rows::{Level, Passes};
+use crate::model::{Prediction, Traffic};
+use crate::plan::checks::{self, Checks};
+use crate::plan::{Draft, Entry, KernelPlan, Operand, Plan, ProblemShape, Reference, interned};
+use crate::recipe::{Names, Recipe};
+use crate::reference::RowProgram;
+use crate::tiling::Tiling;
+use crate::units::Bytes;
+use crate::view::{Access, ViewRef};
+
+/// The suffix of the entry for rows that are not whole vectors.
+pub(super) const ELEMENTS: &str = "elements";
+
+/// The decisions.
+#[derive(Debug)]
+pub(super) struct Decision {
+    pub(super) recipe: Rows,
+    pub(super) passes: Passes,
+    /// What the outputs must be.
+    reference: RowProgram,
+    /// Inputs, then outputs.
+    pub(super) tensors: Vec<Tensor>,
+    /// The parameters that hold the run-time scalars.
+    pub(super) scalars: Vec<String>,
+    pub(super) problem: ProblemShape,
+    pub(super) schedule: Schedule,
+    /// Which thread has what: in vectors, and element by element.
+    pub(super) tilings: [Tiling; 2],
+}
+
+/// Names of the outputs: that of the one there is, or `Y0`, `Y1`, ..
+fn output_names(recipe: &Rows) -> Vec<&'static str> {
+    let stem = Names::output(&recipe.function, "Y");
+    match recipe.function.outputs() {
+        1 => vec![stem],
+        several => (0..several.max(MAX_OUTPUTS)).map(|i| interned(format!("{stem}{i}"))).take(several).collect(),
+    }
+}
+
+fn decide(recipe: &Rows, checks: &mut Checks) -> Option<Decision> {
+    let outputs = output_names(recipe);
+    let names = Names::new(&outputs, &[], recipe.function.input_names(), &recipe.function);
+    tensors::fit(recipe, &names, &outputs, checks).then_some(())?;
+    let passes = tensors::passes(recipe, &outputs, checks)?;
+    let tensors = tensors::tensors(recipe, &names, &outputs, &passes);
+    let schedule = schedule(recipe, &tensors, &passes, checks)?;
+    let mut tiling = |whole| {
+        let tiling = tilings::tiling(&tensors, &passes, &schedule, whole);
+        let tiling = checks.sound("threads of rows are a layout", tiling)?;
+        checks::proofs(checks, &tiling, "threads=auto chunks=auto").then_some(tiling)
+    };
+    let tilings = [tiling(true)?, tiling(false)?];
+    let problem = problem(&tensors, recipe.columns);
+    let reference = RowProgram::new(passes.clone()).added_in(schedule.threads.unsigned_abs(), schedule.additions());
+    Some(Decision {
+        recipe: recipe.clone(),
+        passes,
+        reference,
+        tensors,
+        scalars: names.scalars,
+        problem,
+        schedule,
+        tilings,
+    })
+}
+
+/// Elements (M,N), rows (M), groups (M,N/128).
+fn problem(tensors: &[Tensor], columns: u32) -> ProblemShape {
+    let modes = tensors.iter().map(|t| if t.spec.strides.len() == 1 { vec![0] } else { vec![0, 1] });
+    let shape = ProblemShape::new(["M", "N"], modes).agreeing(
+        "a row of each tensor belongs to one row of all others",
+        "pass views that fit together; a broadcast mode has stride 0, not extent 1",
+    );
+    let shape = shape.with_example(&[67, i64::from(columns).min(511)]);
+    tensors.iter().enumerate().fold(shape, |shape, (operand, tensor)| match tensor.level {
+        Level::Group(size) if tensor.output => shape.with_groups(operand, 1, size.into()),
+        _ => shape,
+    })
+}
+
+/// The plan of `asked`, which is `recipe` or a name for it.
+pub(super) fn plan_as<R: Recipe>(recipe: &Rows, asked: &R, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
+    let mut checks = Checks::new(&format!("{asked:?}"), targets);
+    checks::kernel_name(&mut checks, name);
+    let decision = decide(recipe, &mut checks);
+    let decision = checks.finish(decision)?;
+    let operands = decision.tensors.iter().map(|tensor| Operand {
+        // A thread loads its elements of all inputs before it stores the same coordinates.
+        in_place: !tensor.output && tensor.level == Level::Element,
+        param: tensor.param.clone(),
+        ..Operand::new(
+            tensor.name,
+            tensor.spec.dtype,
+            if tensor.output { Access::Write } else { Access::Read },
+            &tensor.spec.strides,
+        )
+    });
+    let entry = |name: &str, tiling: &Tiling| {
+        let smem = tiling.smem_bytes().unwrap_or(Bytes(u64::MAX));
+        Entry::new(name, tiling.threads(), smem).with_registers(decision.schedule.registers.unsigned_abs())
+    };
+    let [vectors, elements] = &decision.tilings;
+    let draft = Draft {
+        operands: operands.collect(),
+        params: launch::params(&decision),
+        rule: launch::rule(&decision),
+        entries: vec![entry(name, vectors), entry(&format!("{name}_{ELEMENTS}"), elements)],
+        scalars: recipe.function.scalars().to_vec(),
+        problem: Some(decision.problem.clone()),
+        ..Draft::of(asked, name, targets)
+    };
+    let facts = facts::facts(&decision);
+    // SAFETY: the proofs show that each element of a row belongs to one thread. The text skips rows and columns past the end. The rule
+    // refuses rows that are wider than what the threads hold, and launches vectors only where all are aligned and whole.
+    Ok(unsafe { draft.of_tensors().plan(decision) }.with_facts(facts))
+}
+
+impl KernelPlan for Decision {
+    #[cfg(feature = "emit")]
+    fn header(&self, plan: &Plan) -> String {
+        super::emit::header(self, plan)
+    }
+
+    fn reference(&self) -> Option<&dyn Reference> {
+        Some(&self.reference)
+    }
+
+    fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
+        let operands = views.iter().zip(&self.tensors);
+        let traffic = operands.map(|(view, tensor)| Traffic::along_rows(tensor.name, view)).collect();
+        let rows = views.first()?.layout.shape().first()?.unsigned_abs();
+        let blocks = rows.div_ceil(self.schedule.rows.unsigned_abs());
+        Some(Prediction { traffic, blocks, threads: self.schedule.cta() as u32, work: None })
+    }
+}

@@ -1,0 +1,43 @@
+//! The facts that a plan prints.
+
+use super::decide::Decision;
+use crate::expr::rows::{Made, Step};
+use crate::plan::Fact;
+
+/// What was decided.
+pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
+    let Decision { passes, schedule, .. } = decision;
+    let mut facts = vec![Fact::new("function", &decision.recipe.function, "of a row of each input")];
+    for (number, step) in passes.steps().iter().enumerate() {
+        let (part, makes, why) = match step {
+            Step::Traverse(of) => {
+                let made: Vec<String> = of.makes.iter().map(made).collect();
+                (&of.part, made.join(", "), "for each element of the row")
+            }
+            Step::Values(of) => {
+                let made: Vec<String> = of.makes.iter().map(|value| format!("v{value}")).collect();
+                (&of.part, made.join(", "), "once for the row, or a group of it")
+            }
+        };
+        facts.push(Fact::new(format!("step {number}"), format!("{makes} <- {}", part.function.function()), why));
+    }
+    let held = format!("{} threads of {} x {} columns", schedule.threads, schedule.chunks, schedule.vec);
+    facts.push(Fact::new("row", held, "in registers, read from memory once"));
+    facts.push(Fact::new("rows", schedule.rows, "of a CTA"));
+    facts.push(Fact::new("kept", passes.kept(), "results of an element that a later traversal reads, in registers"));
+    facts.push(Fact::new("registers", format!("about {}", schedule.registers), "ptxas tells exactly"));
+    facts.push(Fact::new(
+        "grid",
+        format!("ceil_div(M,{})", schedule.rows),
+        "one of the entries has it, the other none",
+    ));
+    facts
+}
+
+pub(super) fn made(made: &Made) -> String {
+    match made {
+        Made::Reduced(reduction, along, value) => format!("v{value}:{}{along}", reduction.name()),
+        Made::Kept(number) => format!("k{number}"),
+        Made::Output(number) => format!("output {number}"),
+    }
+}

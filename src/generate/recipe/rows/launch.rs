@@ -1,0 +1,79 @@
+//! Parameters, and the rule that picks the entry: whole vectors where all rows are aligned and end with one, else single elements.
+
+use super::decide::Decision;
+use super::tilings::instruction;
+use crate::expr::Compute;
+use crate::expr::rows::Level;
+use crate::plan::{Field, Given, Int, IntOp, ModeStride, ParamStruct, ParamType, Reach, Rule};
+
+/// The parameter that holds the stride of a tensor along a mode.
+pub(super) fn stride(param: &str, mode: usize) -> String {
+    format!("{}{param}", if mode == 0 { "ld" } else { "inc" })
+}
+
+/// Addresses, strides, extents, scalars.
+pub(super) fn params(decision: &Decision) -> ParamStruct {
+    let mut fields: Vec<Field> = Vec::new();
+    for (tensor, t) in decision.tensors.iter().enumerate() {
+        let ty = if t.output { ParamType::MutPtr } else { ParamType::ConstPtr };
+        fields.push((t.param.clone(), ty, format!("{}, {}", t.name, t.spec.dtype), Given::Address { tensor }));
+    }
+    for (tensor, t) in decision.tensors.iter().enumerate() {
+        for (mode, _) in t.spec.strides.iter().enumerate().filter(|(_, stride)| **stride == ModeStride::Dynamic) {
+            let doc = format!("elements from one {} to the next, in {}", ["row", "column"][mode.min(1)], t.name);
+            fields.push((stride(&t.param, mode), ParamType::I64, doc, Given::Stride { tensor, mode }));
+        }
+    }
+    for (number, (name, doc)) in [("m", "rows"), ("n", "columns of a row")].into_iter().enumerate() {
+        let (tensor, mode) = decision.problem.first_with(number).unwrap_or_default();
+        fields.push((name.to_owned(), ParamType::I32, doc.to_owned(), Given::Extent { tensor, mode }));
+    }
+    let ty = if decision.passes.compute() == Compute::F64 { ParamType::F64 } else { ParamType::F32 };
+    let scalars = decision.scalars.iter().enumerate();
+    let doc = "run-time scalar of the function";
+    fields.extend(scalars.map(|(index, name)| (name.clone(), ty, doc.to_owned(), Given::Scalar(index))));
+    ParamStruct::new(fields)
+}
+
+/// One grid of the two is empty.
+pub(super) fn rule(decision: &Decision) -> Rule {
+    let (columns, rows) = (decision.schedule.columns(), decision.schedule.rows);
+    let most = i64::from(i32::MAX) - rows;
+    let reach = Reach {
+        required: format!("at most {columns} columns, and at most {most} rows"),
+        because: "the threads of a row hold all of it; coordinates are 32-bit integers, offsets 64-bit".into(),
+        help: "generate the kernel with more `columns` for wider rows; launch on parts of longer matrices".into(),
+    };
+    let mut rule = Rule::new(&params(decision), reach);
+    let [m, n] = ["m", "n"].map(|name| rule.param(name));
+    rule.steps.require(n.clone().at_most(columns), "the threads of a row hold all of it");
+    rule.steps.require(m.clone().at_most(most), "coordinates are 32-bit integers");
+    let whole = whole_vectors(decision, &rule);
+    let whole = rule.steps.set("whole", whole);
+    let order = &decision.tilings[0].order;
+    let blocks = || order.extents(&order.pieces, |name| rule.param(name));
+    let [blocks, also] = [blocks(), blocks()];
+    // Rows without elements have values all the same.
+    let of_rows = decision.tensors.iter().any(|t| t.output && matches!(t.level, Level::Row | Level::Scalar));
+    let columns = if of_rows { Int::from(1) } else { Int::from(0).less(n) };
+    let something = || Int::from(0).less(m.clone()).and(columns.clone());
+    rule.grid(something().and(whole.clone()), blocks);
+    rule.grid(something().and(whole.is(0)), also);
+    rule
+}
+
+/// Whether all rows consist of aligned vectors.
+fn whole_vectors(decision: &Decision, rule: &Rule) -> Int {
+    let (m, vec) = (rule.param("m"), decision.schedule.vec);
+    let mut whole = vec![rule.param("n").divides_by(vec)];
+    for t in decision.tensors.iter().filter(|tensor| tensor.is_contiguous()) {
+        let (at_once, bytes) = (instruction(t, vec).0 as i64, t.spec.dtype.bytes().0 as i64);
+        whole.push(rule.param(&t.param).divides_by(at_once));
+        if t.spec.strides.first() == Some(&ModeStride::Dynamic) {
+            // The stride of a single row is never used.
+            let aligned = rule.param(&stride(&t.param, 0)).divides_by(at_once / bytes);
+            whole.push(m.clone().at_most(1).op(IntOp::Or, aligned));
+        }
+    }
+    Int::all(whole)
+}

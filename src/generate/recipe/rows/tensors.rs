@@ -1,0 +1,186 @@
+//! What the tensors of a row program are for: elements, rows, groups of a row.
+
+use super::Rows;
+use crate::diagnostic::Code;
+use crate::dtype::DType;
+use crate::expr::rows::{Level, Passes, Reading, Source, Step};
+use crate::expr::{Compute, Function};
+use crate::plan::ModeStride;
+use crate::plan::checks::Checks;
+use crate::recipe::{Names, TensorSpec};
+
+/// One tensor of the kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Tensor {
+    pub(super) name: &'static str,
+    /// The parameter that holds its address.
+    pub(super) param: String,
+    pub(super) spec: TensorSpec,
+    /// What it has a value for.
+    pub(super) level: Level,
+    pub(super) output: bool,
+    /// The first traversal that reads it, and the last one; `None` where none does.
+    pub(super) read: Option<[usize; 2]>,
+}
+
+impl Tensor {
+    /// Whether the thread of an element moves it.
+    pub(super) fn of_elements(&self) -> bool {
+        self.level == Level::Element && (self.output || self.read.is_some())
+    }
+
+    /// Whether neighbours along a row are neighbours in memory.
+    pub(super) fn is_contiguous(&self) -> bool {
+        self.of_elements() && self.spec.strides.get(1) == Some(&ModeStride::Unit)
+    }
+
+    /// Whether one row stands for all.
+    pub(super) fn is_weight(&self) -> bool {
+        self.level == Level::Element && self.spec.strides.first() == Some(&ModeStride::Broadcast)
+    }
+}
+
+/// What an input has a value for: a vector has one for each row.
+fn level_of(spec: &TensorSpec) -> Level {
+    if spec.strides.len() == 1 { Level::Row } else { Level::Element }
+}
+
+/// The type that the program is computed in: f64 where a tensor is.
+pub(super) fn compute(recipe: &Rows) -> Compute {
+    let wide = recipe.inputs.iter().chain(&recipe.outputs).any(|spec| spec.dtype == DType::F64);
+    if wide { Compute::F64 } else { Compute::F32 }
+}
+
+/// How the program is read with these tensors.
+fn reading(function: &Function, inputs: &[TensorSpec], outputs: &[TensorSpec], compute: Compute) -> Reading {
+    // A vector is one value for a row. A matrix has what the program has for it.
+    let wanted = |spec: &TensorSpec| (spec.strides.len() == 1).then_some(Level::Row);
+    Reading {
+        inputs: inputs.iter().map(level_of).collect(),
+        outputs: if outputs.is_empty() { vec![None; function.outputs()] } else { outputs.iter().map(wanted).collect() },
+        compute,
+        keep: true,
+    }
+}
+
+/// Elements in the type and strides of the first input that is no broadcast, vectors of f32 for rows, matrices of f32 for groups.
+pub(super) fn usual_outputs(function: &Function, inputs: &[TensorSpec]) -> Vec<TensorSpec> {
+    let first = inputs.iter().find(|input| !input.strides.contains(&ModeStride::Broadcast));
+    let first = first.cloned().unwrap_or_else(|| TensorSpec::row_major(DType::F32, 2));
+    let compute = if first.dtype == DType::F64 { Compute::F64 } else { Compute::F32 };
+    let dtype = if compute == Compute::F64 { DType::F64 } else { DType::F32 };
+    let Ok(passes) = Passes::of(function, &reading(function, inputs, &[], compute)) else {
+        return vec![first; function.outputs()];
+    };
+    let usual = |level| match level {
+        Level::Row => TensorSpec { dtype, strides: vec![ModeStride::Unit] },
+        Level::Group(_) => TensorSpec::row_major(dtype, 2),
+        Level::Element | Level::Scalar => first.clone(),
+    };
+    passes.outputs().iter().map(|output| usual(output.level)).collect()
+}
+
+/// As many tensors as the function has inputs and outputs, of strides that they can have.
+pub(super) fn fit(recipe: &Rows, names: &Names, outputs: &[&'static str], checks: &mut Checks) -> bool {
+    let mut fit = true;
+    let counts = [
+        ("in", recipe.inputs.len(), recipe.function.inputs()),
+        ("out", recipe.outputs.len(), recipe.function.outputs()),
+    ];
+    for (key, found, required) in counts {
+        let (found, because) =
+            (format!("{found} tensors in `{key}`, `{}`", recipe.function), "each value has a tensor");
+        let help = format!("list as many in `{key}`: {key}=f32:(?,1)");
+        fit &= checks.require(
+            found.starts_with(&format!("{required} ")),
+            Code::TensorCount,
+            found,
+            &required.to_string(),
+            because,
+            &help,
+        );
+    }
+    for (name, spec) in names.tensors.iter().zip(&recipe.inputs) {
+        let (found, because) = (
+            format!("{name} = {spec}"),
+            "an input has rows and columns, or one value for each row; what repeats has stride 0",
+        );
+        let holds = (1..=2).contains(&spec.strides.len()) && spec.strides != [ModeStride::Unit; 2];
+        let help = "(?,1) is a matrix, (0,1) one row for all, 1 a vector with one value for each row";
+        fit &=
+            checks.require(holds, Code::TensorRank, found, "one or two modes, at most one of stride 1", because, help);
+    }
+    for (name, spec) in outputs.iter().zip(&recipe.outputs) {
+        let found = format!("{name} = {spec}");
+        let once = !spec.strides.contains(&ModeStride::Broadcast) && spec.strides != [ModeStride::Unit; 2];
+        fit &= checks.require(
+            once && (1..=2).contains(&spec.strides.len()),
+            Code::TensorStride,
+            found,
+            "one mode for rows, or two for elements and groups, none of stride 0, at most one of stride 1",
+            "each output has a place of its own for each of its values",
+            "(?,1) is a matrix, 1 a vector with one value for each row",
+        );
+    }
+    fit
+}
+
+/// The program as passes over its tensors.
+pub(super) fn passes(recipe: &Rows, outputs: &[&'static str], checks: &mut Checks) -> Option<Passes> {
+    let reading = reading(&recipe.function, &recipe.inputs, &recipe.outputs, compute(recipe));
+    let passes = match Passes::of(&recipe.function, &reading) {
+        Ok(passes) => passes,
+        Err(errors) => {
+            for e in errors {
+                checks.push(Code::Expression, e.found, e.required, &e.because, e.help);
+            }
+            return None;
+        }
+    };
+    let of_elements = reading.inputs.iter().chain(passes.outputs().iter().map(|o| &o.level));
+    let any = of_elements.into_iter().any(|level| *level == Level::Element);
+    let found = format!("`{}`, {}", recipe.function, outputs.join(", "));
+    let (required, because) = ("a tensor (M,N) of elements", "its columns are the row's");
+    let holds = checks.require(any, Code::TensorRank, found, required, because, "in=f32:(?,1), or an output f32:(?,1)");
+    holds.then_some(passes)
+}
+
+/// The tensors, inputs first, with the traversals that read them.
+pub(super) fn tensors(recipe: &Rows, names: &Names, outputs: &[&'static str], passes: &Passes) -> Vec<Tensor> {
+    let read = |input: usize| {
+        let reads = |(number, part): (usize, &crate::expr::rows::Part)| {
+            let unused = part.function.function().unused_inputs();
+            let at = part.reads.iter().position(|source| *source == Source::Input(input))?;
+            (!unused.contains(&at)).then_some(number)
+        };
+        // A step without elements counts as the traversal before it.
+        let mut traversal = 0;
+        let parts = passes.steps().iter().map(|step| match step {
+            Step::Traverse(of) => {
+                traversal += 1;
+                (traversal - 1, &of.part)
+            }
+            Step::Values(of) => (traversal, &of.part),
+        });
+        let all: Vec<usize> = parts.collect::<Vec<_>>().into_iter().filter_map(reads).collect();
+        Some([*all.first()?, *all.last()?])
+    };
+    let inputs = names.tensors.iter().zip(&names.params).zip(&recipe.inputs).zip(passes.inputs()).enumerate();
+    let inputs = inputs.map(|(number, (((name, param), spec), level))| Tensor {
+        name,
+        param: param.clone(),
+        spec: spec.clone(),
+        level: *level,
+        output: false,
+        read: read(number),
+    });
+    let outputs = outputs.iter().zip(&recipe.outputs).zip(passes.outputs()).map(|((name, spec), output)| Tensor {
+        name,
+        param: name.to_ascii_lowercase(),
+        spec: spec.clone(),
+        level: output.level,
+        output: true,
+        read: None,
+    });
+    inputs.chain(outputs).collect()
+}

@@ -1,0 +1,139 @@
+//! Which thread has which columns of which row, and over which threads reductions go.
+
+use super::schedule::Schedule;
+use super::tensors::Tensor;
+use crate::arch::Arch;
+use crate::dtype::DType;
+use crate::expr::Compute;
+use crate::expr::rows::{Along, Passes, Reduction};
+use crate::layout::{Layout, LayoutError};
+use crate::model::banks::WARP;
+use crate::plan::interned;
+use crate::tiling::{
+    Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, ReduceOp, Reduced, Role, Scope, SmemTensor,
+    Task, TileCopy, TileReduce, Tiling,
+};
+use crate::units::Bytes;
+
+/// (rows, columns) to their numbers, along columns first.
+fn numbered([rows, columns]: [i64; 2]) -> Result<Layout, LayoutError> {
+    Layout::from_modes([Layout::mode_of(rows, columns)?, Layout::mode_of(columns, 1)?])
+}
+
+/// Bytes that one instruction moves of a tensor, for vectors of so many elements.
+pub(super) fn instruction(tensor: &Tensor, vec: i64) -> Bytes {
+    let bytes = tensor.spec.dtype.bytes();
+    match tensor.is_contiguous() {
+        true => Bytes(bytes.0 * vec.unsigned_abs()).min(Arch::MAX_VECTOR),
+        false => bytes,
+    }
+}
+
+fn copy(tensor: &Tensor, schedule: &Schedule, vec: i64, whole: bool) -> Result<TileCopy, LayoutError> {
+    let dtype = tensor.spec.dtype;
+    let matrix =
+        Place::Global(Global { contiguous: 1, align: dtype.bytes(), multiple: 1, batched: false, whole: false });
+    let (verb, what, from, to) = match tensor.output {
+        true => ("Store", "store of an output", Place::Threads, matrix),
+        false => ("Load", "load of an input", matrix, Place::Threads),
+    };
+    Ok(TileCopy {
+        name: interned(format!("{verb}{}", tensor.name)),
+        what,
+        tile: [schedule.rows, schedule.columns()],
+        dtype,
+        from,
+        to,
+        engine: Engine::Threads {
+            op: CopyOp::Universal(if whole { instruction(tensor, vec) } else { dtype.bytes() }),
+            threads: numbered([schedule.rows, schedule.threads])?,
+            values: numbered([1, vec])?,
+        },
+        guard: Guard::Elements,
+        completes: Completion::Program,
+        split: None,
+    })
+}
+
+/// What the warps of a row tell each other of a value.
+fn of_warps(
+    value: usize,
+    reduction: Reduction,
+    compute: Compute,
+    schedule: &Schedule,
+) -> Result<SmemTensor, LayoutError> {
+    let dtype = if compute == Compute::F64 { DType::F64 } else { DType::F32 };
+    let warps = schedule.cta() / WARP as i64;
+    let modes = [Layout::mode_of(schedule.rows, warps)?, Layout::mode_of(warps, 1)?];
+    // The column goes with the value.
+    let pair = [Layout::mode_of(schedule.rows, 2 * warps)?, Layout::mode_of(warps, 2)?, Layout::mode_of(2, 1)?];
+    let (modes, layout) = match reduction.is_index() {
+        true => ("(ROWS,WARPS,2)", Layout::from_modes(pair)?),
+        false => ("(ROWS,WARPS)", Layout::from_modes(modes)?),
+    };
+    let align = dtype.bytes();
+    let name = interned(format!("Value{value}"));
+    Ok(SmemTensor { name, modes, dtype, swizzle: None, layout, align, proxy: Proxy::Generic, lives: Lives::Kernel })
+}
+
+/// The reductions along whole rows, with the values that they give.
+pub(super) fn along_rows(passes: &Passes) -> impl Iterator<Item = (usize, Reduction)> {
+    passes.values().iter().enumerate().filter_map(|(value, of)| match of.reduction {
+        Some((reduction, Along::Row)) => Some((value, reduction)),
+        _ => None,
+    })
+}
+
+/// How two become one. Conditions are 1 and 0.
+fn op(reduction: Reduction) -> ReduceOp {
+    match reduction {
+        Reduction::Sum => ReduceOp::Sum,
+        Reduction::Prod => ReduceOp::Product,
+        Reduction::Max | Reduction::ArgMax | Reduction::Any => ReduceOp::Max,
+        Reduction::Min | Reduction::ArgMin | Reduction::All => ReduceOp::Min,
+    }
+}
+
+/// A CTA's rows. `whole` moves vectors at once; else each thread takes elements one by one, side by side with other threads, unless
+/// groups need its neighbours.
+pub(super) fn tiling(
+    tensors: &[Tensor],
+    passes: &Passes,
+    schedule: &Schedule,
+    whole: bool,
+) -> Result<Tiling, LayoutError> {
+    let vec = if whole || has_groups(passes) { schedule.vec } else { 1 };
+    let moved = tensors.iter().filter(|tensor| tensor.of_elements());
+    let copies: Vec<TileCopy> = moved.map(|tensor| copy(tensor, schedule, vec, whole)).collect::<Result<_, _>>()?;
+    let several = schedule.warps() > 1;
+    let smem = along_rows(passes).filter(|_| several);
+    let smem = smem.map(|(value, reduction)| of_warps(value, reduction, passes.compute(), schedule));
+    let smem: Vec<SmemTensor> = smem.collect::<Result<_, _>>()?;
+    let of = copies.first().map(|first| Reduced::Copied(first.name));
+    let reduces = along_rows(passes).zip(of.into_iter().cycle()).map(|((value, reduction), of)| TileReduce {
+        what: "reduction of a row",
+        of,
+        mode: 1,
+        op: op(reduction),
+        over: [Scope::Lanes]
+            .into_iter()
+            .chain(several.then(|| Scope::Warps(interned(format!("Value{value}")))))
+            .collect(),
+    });
+    Ok(Tiling {
+        tile: [schedule.rows, schedule.columns(), 1],
+        reduces: reduces.collect(),
+        smem,
+        pipelines: Vec::new(),
+        copies,
+        mmas: Vec::new(),
+        roles: vec![Role { task: Task::All, threads: schedule.cta() as u32, registers: None }],
+        cluster: [1; 3],
+        order: Order::numbered(&[("m", schedule.rows)], None),
+    })
+}
+
+/// Whether some value belongs to groups of elements.
+pub(super) fn has_groups(passes: &Passes) -> bool {
+    passes.values().iter().any(|value| matches!(value.level, crate::expr::rows::Level::Group(_)))
+}

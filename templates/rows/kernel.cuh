@@ -1,0 +1,80 @@
+[[ banner ]]
+//
+// Rows: [[ d.recipe.function ]]
+// Launch: [[ plan.threads() ]] threads, ceil_div(M,[[ d.schedule.rows ]]) blocks along x: of `kernel` where all rows are aligned
+// vectors of [[ d.schedule.vec ]] elements, else of `[[ elements ]]`.
+#pragma once
+
+#include <cute/tensor.hpp>
+
+#include "[[ plan.name() ]]_params.h"
+
+namespace cutemplate {
+namespace [[ plan.name() ]] {
+
+using namespace cute;
+
+{% include "ieee.cuh" %}
+
+using Number = [[ number ]];  // what is computed in
+{% for t in matrices %}using Element[[ t.name ]] = [[ t.element ]];
+{% endfor %}
+using Tile = Shape<Int<[[ d.schedule.rows ]]>,Int<[[ d.schedule.columns() ]]>>;  // rows of a CTA, columns of a row
+constexpr int RowThreads = [[ d.schedule.threads ]];
+constexpr int RowWarps = [[ d.schedule.warps() ]];
+
+{% for w in walks %}// Which thread has which element, {% if loop.first %}in vectors{% else %}one by one{% endif %}
+struct [[ w.name ]] {
+  static constexpr bool whole = [[ w.whole ]];  // a vector is inside or outside of its row
+{% for alias in w.aliases %}  using [[ alias.name ]] = [[ alias.ty ]];  // [[ alias.comment ]]
+{% endfor %}  using Columns = [[ columns ]];
+{% for assertion in w.assertions %}  static_assert([[ assertion.condition ]], "[[ assertion.what ]]");
+{% endfor %}};
+
+{% endfor %}//
+// Preconditions: every number that the plan computed
+//
+
+{% for t in matrices %}static_assert(sizeof(Element[[ t.name ]]) == [[ t.bytes ]], "type of [[ t.name ]]");
+{% endfor %}static_assert(RowThreads * size<0>(Tile{}) == [[ plan.threads() ]], "every thread has a row");
+static_assert((RowThreads & (RowThreads - 1)) == 0, "lanes and warps reduce in pairs");
+static_assert(RowThreads % 32 == 0 || 32 % RowThreads == 0, "rows end where warps do");
+
+[[ helpers ]]{% for s in parts %}[[ s.functor ]]
+{% endfor %}{% include "copy_all.cuh" %}
+
+{% include "rows/reduce.cuh" %}
+
+{% include "rows/move.cuh" %}
+
+template <class Walk>
+CUTE_DEVICE
+void
+traverse([[ plan.name() ]]_params const& params)
+{
+  assert_ieee();
+{% include "rows/tensors.cuh" %}
+{% for s in parts %}
+  //
+  // Step [[ s.number ]]: [[ s.comment ]]
+  //
+
+  Step[[ s.number ]] const step[[ s.number ]]{[[ s.scalars ]]};
+{% if s.traverses %}{% include "rows/traverse.cuh" %}{% else %}{% include "rows/values.cuh" %}{% endif %}{% endfor %}{% include "rows/written.cuh" %}}
+
+CUTE_DEVICE
+void
+kernel([[ plan.name() ]]_params const& params)
+{
+  traverse<Vectors>(params);
+}
+
+CUTE_DEVICE
+void
+[[ elements ]]([[ plan.name() ]]_params const& params)
+{
+  traverse<Elements>(params);
+}
+
+}  // namespace [[ plan.name() ]]
+}  // namespace cutemplate

@@ -1,0 +1,47 @@
+//! Programs, tensors, schedules and views that the family `rows` refuses.
+
+use cutemplate::arch::Targets;
+use cutemplate::diagnostic::Diagnostic;
+use cutemplate::recipe::{Recipe, Rows, family};
+use cutemplate::settings::Settings;
+use cutemplate::view::{ViewLayout, ViewRef};
+
+use super::gemm::views_of;
+
+fn rejected(settings: &str) -> Vec<Diagnostic> {
+    let family = family("rows").expect("registered");
+    let refused = family.plan(&Settings::parse_lines(settings), Some("k"), &Targets::default());
+    refused.expect_err("refused").diagnostics().to_vec()
+}
+
+fn unbound(settings: &str, problem: [i64; 2], change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<Diagnostic> {
+    let recipe = Rows::from_settings(&Settings::parse_lines(settings)).expect("settings");
+    let plan = recipe.plan(&Targets::default()).expect("legal");
+    let mut views = views_of(&plan, &problem);
+    change(&mut views);
+    plan.bind(&views).expect_err("refused").diagnostics().to_vec()
+}
+
+pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
+    let two = "expr=|x, t| (x - mean(x), t * max(x))\nin=f32:(?,1), f32:1\nout=f32:(?,1), f32:1";
+    vec![
+        ("a reduction of a reduction", rejected("expr=sum(a - sum(sum(a)))")),
+        ("one output too many", rejected("expr=a - sum(a)\nout=f32:(?,1), f32:1")),
+        ("an input of three modes", rejected("expr=a - sum(a)\nin=f32:(?,?,1)\nout=f32:(?,1)")),
+        ("an output of elements as a vector", rejected("expr=a - sum(a)\nout=f32:1")),
+        ("an output that repeats", rejected("expr=a - sum(a)\nout=f32:(0,1)")),
+        ("no tensor of elements", rejected("expr=sum(col() * a)\nin=f32:1\nout=f32:1")),
+        ("no columns", rejected("columns=0")),
+        ("columns that no registers hold", rejected("expr=a - max(a)\nin=f64:(?,1)\ncolumns=1000000")),
+        ("96 threads of a row", rejected("threads=96")),
+        ("too few threads for a group", rejected("expr=max_group128(a)\nin=bf16:(?,1)\nthreads=4")),
+        ("too few chunks", rejected("columns=4096\nthreads=32\nchunks=2")),
+        ("rows that are too wide", unbound("columns=1000", [3, 1025], |_| {})),
+        ("more rows than an index holds", unbound("columns=8", [i64::from(i32::MAX), 1], |_| {})),
+        (
+            "a vector of another length",
+            unbound(two, [3, 5], |v| v[1].layout = ViewLayout::strided(&[5], &[1]).expect("small")),
+        ),
+        ("an output over a part of an input", unbound(two, [3, 5], |v| v[2].ptr = v[0].ptr + 4)),
+    ]
+}

@@ -1,0 +1,79 @@
+//! Contract: row programs are refused with a reason, or right as PTX for every shape, layout, address and input: integers to the bit,
+//! others within the bound of any order of additions.
+
+use crate::judge::{self, Defect};
+use crate::kernels::{Kernel, Problem, Tally};
+use crate::ptx_set::{Source, as_it_is};
+use crate::together::KERNELS;
+use crate::whole;
+use cutemplate::arch::Targets;
+use cutemplate::recipe::{Recipe, Rows};
+use cutemplate::settings::Settings;
+
+fn recipe(settings: &str) -> Rows {
+    Rows::from_settings(&Settings::parse_lines(settings)).expect("settings")
+}
+
+/// Problems whose rows are not wider than what the kernel holds.
+fn own(count: u64, elements: i64) -> impl Fn(&Kernel) -> Vec<Problem> {
+    move |kernel| {
+        let columns = kernel.plan.settings().get("columns").and_then(|c| c.parse().ok()).expect("a number");
+        let fits = |problem: &Problem| problem.layouts[0].layout.shape()[1] <= columns;
+        kernel.problems(20 * count, elements).filter(fits).take(count as usize).collect()
+    }
+}
+
+fn kernels() -> (Tally, Vec<Kernel>) {
+    let more = [
+        "expr=|x| { let e = exp(x - max(x)); e / sum(e) }\nin=f32:(?,1)\ncolumns=2049",
+        "expr=|x, w, b; eps| { let d = x - mean(x); d * rsqrt(mean(d * d) + eps) * w + b }\n\
+         in=f16:(?,1), f32:(0,1), f32:(0,1)\ncolumns=2100\nthreads=1024",
+        "expr=|x, y| (sum_group4(x * y), mean_group1024(x), x + width_group8())\n\
+         in=i8:(?,1), f32:(1,?)\nout=f32:(?,1), bf16:(1,?), i32:(?,1)\ncolumns=1024",
+        "expr=|x, n| (x - prod(min(x, n)), argmin(x))\nin=f64:(?,1), f64:?\nout=f64:(?,1), i32:1\ncolumns=1025\nchunks=3",
+        "expr=|x| (col() * 2 + width(), min(x), select(all(x > 3), 1, 0))\nin=u8:(?,1)\nout=i32:(?,1), i16:1, bool:1\ncolumns=64\nthreads=2",
+    ];
+    let mut tally = Tally::default();
+    let settings = Rows::CATALOGUE.iter().copied().chain(more);
+    let kernels = tally.plan("rows", (0..).zip(settings.map(recipe)), &Targets::default());
+    assert_eq!(kernels.len(), 9, "{tally}");
+    (tally, kernels)
+}
+
+/// What the tests of this module run as PTX.
+pub(crate) fn of_nvcc() -> Vec<Source> {
+    kernels().1.into_iter().map(as_it_is).chain(judge::planted(DEFECTS, recipe)).collect()
+}
+
+#[test]
+fn row_programs_are_refused_or_right() {
+    let (mut tally, kernels) = kernels();
+    judge::run(&mut tally, &KERNELS, &kernels, own(whole::or(40, 12), 6000));
+    tally.finish("row programs");
+}
+
+const SOFTMAX: &str = "expr=|x| { let e = exp(x - max(x)); e / sum(e) }\nin=f32:(?,1)\ncolumns=2049";
+
+const DEFECTS: &[Defect] = &[
+    Defect { what: "a lane is left out", settings: SOFTMAX, from: "lanes = Lanes / 2", to: "lanes = Lanes / 4" },
+    Defect { what: "one row too many", settings: SOFTMAX, from: "m < params.m", to: "m <= params.m" },
+    Defect { what: "one column too many", settings: SOFTMAX, from: "< width", to: "<= width" },
+    Defect {
+        what: "parts of warps are read before they are there",
+        settings: SOFTMAX,
+        from: "__syncthreads();",
+        to: "",
+    },
+    Defect {
+        what: "a part of a warp lies in another row",
+        settings: SOFTMAX,
+        from: "threadIdx.x % RowThreads / 32)",
+        to: "0)",
+    },
+    Defect { what: "the largest passes over NaN", settings: SOFTMAX, from: "max.NaN.f32", to: "max.f32" },
+];
+
+#[test]
+fn planted_defects_are_found() {
+    judge::find(DEFECTS, &KERNELS, recipe, own(12, 4000));
+}
