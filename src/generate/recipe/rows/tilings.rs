@@ -31,8 +31,7 @@ pub(super) fn instruction(tensor: &Tensor, vec: i64) -> Bytes {
 
 fn copy(tensor: &Tensor, schedule: &Schedule, vec: i64, whole: bool) -> Result<TileCopy, LayoutError> {
     let dtype = tensor.spec.dtype;
-    let matrix =
-        Place::Global(Global { contiguous: 1, align: dtype.bytes(), multiple: 1, batched: false, whole: false });
+    let matrix = Place::Global(Global { align: dtype.bytes(), ..Global::matrix(tensor.name) });
     let (verb, what, from, to) = match tensor.output {
         true => ("Store", "store of an output", Place::Threads, matrix),
         false => ("Load", "load of an input", matrix, Place::Threads),
