@@ -94,6 +94,8 @@ fn functions() -> Rejects {
         ("integers divided, and an exponential of them", rejected(&["dtype=i32", "expr=exp(a) / b"])),
         ("half an integer", rejected(&["dtype=i8", "expr=a * 0.5 + b"])),
         ("a constant beyond f32", rejected(&["expr=a * 1e300 + b"])),
+        ("a maximum of each row", rejected(&["expr=select(col() < width(), exp(a - max(a)), b)"])),
+        ("a sum of a sum", rejected(&["expr=a + b * sum(sum(a))"])),
         ("integers and floats without a compute type", rejected(&["in=f16:(?,1), i32:(?,1)"])),
     ]
 }

@@ -9,10 +9,11 @@ impl<'a> Parser<'a> {
     /// The call, behind its parenthesis, where its word is one of rows. `max` and `min` of two values are not.
     pub(super) fn call_of_rows(&mut self, word: &'a str, start: usize) -> Result<Option<Value>, ExprError> {
         let (name, along) = match word.split_once("_group") {
-            Some((name, size)) => match size.parse() {
-                Ok(size) => (name, Along::Group(size)),
-                Err(_) => return Ok(None),
-            },
+            // A number beyond 32 bits is no size either.
+            Some((name, size)) if !size.is_empty() && size.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (name, Along::Group(size.parse().unwrap_or(u32::MAX)))
+            }
+            Some(_) => return Ok(None),
             None => (word, Along::Row),
         };
         match name {

@@ -88,6 +88,8 @@ fn reductions_without_a_meaning_are_refused_where_they_stand() {
             "reduce the elements: `max(abs(x))`",
         ),
         ("sum_group100(a)", 0, "`sum_group100`", "`sum_group128`, or `sum` for the whole row"),
+        ("sum_group99999999999(a)", 0, "`sum_group4294967295`", "`sum_group128`"),
+        ("sum_group(a)", 0, "`sum_group(a)`", ""),
         ("a / width_group4096()", 4, "`width_group4096`", "`width_group128`"),
         ("any(a)", 4, "`a)`", "compare it"),
         ("sum(a > 1)", 4, "`a > 1)`", "select(condition, 1, 0)"),
