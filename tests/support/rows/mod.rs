@@ -163,7 +163,7 @@ impl Program {
     /// A condition for two bytes: one that there is, or a comparison.
     fn condition(&mut self, which: u8, byte: u8) -> usize {
         let conditions: Vec<usize> = (0..self.ops.len()).filter(|at| self.ops[*at].is_condition()).collect();
-        if !conditions.is_empty() && byte % 2 == 0 {
+        if !conditions.is_empty() && byte.is_multiple_of(2) {
             return conditions[usize::from(byte / 2) % conditions.len()];
         }
         let operands = [self.number(which), self.number(byte)];
@@ -238,7 +238,7 @@ impl Program {
     fn pair(&mut self, which: u8, op: u8, group: Option<u32>, exact: bool) {
         let x = self.number(which);
         let x = self.of_elements(x);
-        if exact || op % 2 == 0 {
+        if exact || op.is_multiple_of(2) {
             let mean = self.add(Op::Reduce("mean", group, x));
             let difference = self.add(Op::Binary("-", [x, mean]));
             let square = self.add(Op::Binary("*", [difference, difference]));

@@ -66,7 +66,8 @@ fn widened(x: Bounds, by: f64) -> Bounds {
 pub(super) fn squares(terms: &[Bounds], of_terms: &[Bounds], spread: Spread) -> Bounds {
     let largest = of_terms.iter().map(size).fold(0.0, f64::max);
     let count = terms.len() as f64;
-    if !(4.0 * largest * largest * count < spread.largest()) {
+    let overflows = 4.0 * largest * largest * count >= spread.largest();
+    if overflows {
         let is_nan = of_terms.iter().any(|term| term.range().is_none());
         let any = Bounds::between(0.0, f64::INFINITY).or_nan(true);
         return if is_nan { Bounds::point(f64::NAN) } else { any };

@@ -229,12 +229,11 @@ impl State {
         level: Level,
         column: usize,
     ) -> impl Iterator<Item = (usize, u64)> {
-        let levels = problem.passes.inputs().iter().zip(&self.inputs).enumerate();
-        let bits = move |(input, (of, row)): (usize, (&Level, &Vec<(f64, u64)>))| {
-            let at = (*of <= level).then(|| place(*of, column))?;
-            row.get(at).map(|(_, bits)| (input, *bits))
-        };
-        levels.filter_map(bits)
+        let levels = problem.passes.inputs().iter().copied().enumerate().filter(move |(_, of)| *of <= level);
+        levels.filter_map(move |(input, of)| {
+            let (_, bits) = self.inputs.get(input)?.get(place(of, column))?;
+            Some((input, *bits))
+        })
     }
 
     /// The ends of what reductions may have given at a column, in words.
