@@ -352,3 +352,71 @@ fn pairs_are_narrow_and_their_defects_are_refused() {
     }
     assert_eq!(refused, [100, 100]);
 }
+
+/// Pieces of texts, right and wrong.
+const PIECES: [&str; 28] = [
+    "(",
+    ")",
+    "{",
+    "}",
+    ",",
+    ";",
+    "|",
+    "let ",
+    "=",
+    "sum(",
+    "max(",
+    "mean_group8(",
+    "max_group99999999999(",
+    "any(",
+    "col()",
+    "width()",
+    "width_group3()",
+    "x",
+    "alpha",
+    "p9",
+    "p9 = ",
+    "-",
+    "!",
+    " && ",
+    " < ",
+    "1e400",
+    "\u{e9}",
+    "_group",
+];
+
+proptest! {
+    #![proptest_config(some())]
+
+    /// A text that is cut, and has pieces where none belong, is read or refused at a place within it.
+    #[test]
+    fn no_text_panics(
+        words in vec(any::<u64>(), 2..10),
+        changes in vec((any::<prop::sample::Index>(), 0usize..6, prop::sample::select(&PIECES[..])), 1..4),
+    ) {
+        let mut text = program(&words, false).text();
+        for (at, cut, piece) in changes {
+            let mut at = at.index(text.len() + 1);
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            let mut end = (at + cut).min(text.len());
+            while !text.is_char_boundary(end) {
+                end += 1;
+            }
+            text.replace_range(at..end, piece);
+        }
+        match text.parse::<Function>() {
+            Ok(function) => {
+                assert_eq!(function.to_string().parse(), Ok(function.clone()), "{text}");
+                if let Err(errors) = Passes::of(&function, &Reading::of(&function)) {
+                    assert!(errors.iter().all(|error| !error.found.is_empty() && !error.required.is_empty()), "{text}: {errors:?}");
+                }
+            }
+            Err(error) => {
+                let at = error.position.unwrap_or(0);
+                assert!(text.is_char_boundary(at) && !error.found.is_empty() && !error.required.is_empty(), "{text}: {error}");
+            }
+        }
+    }
+}
