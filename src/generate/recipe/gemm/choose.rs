@@ -29,16 +29,16 @@ fn k_tiles(problem: &Problem, of_one: u32) -> u64 {
 fn group(recipe: &Gemm, problem: &Problem, resident: u64) -> Option<u64> {
     let tiles = tiles(recipe, problem);
     let turns = tiles.iter().product::<u64>().div_ceil(resident.max(1)).max(1);
-    let lines = tiles[recipe.along().mode()];
-    order::group(recipe, [turns, problem.k.div_ceil(recipe.tile.0[2].max(1).into()), lines])
+    let lines = tiles[recipe.sm90a().along().mode()];
+    order::group(recipe.dtype, &recipe.sm90a(), [turns, problem.k.div_ceil(recipe.tile.0[2].max(1).into()), lines])
 }
 
 /// How many clusters are launched where a factor stays in their stages from tile to tile.
 fn staying(recipe: &Gemm, problem: &Problem, [clusters, even, resident]: [u64; 3]) -> Option<u64> {
     let whole = recipe.split_k.max(1) == 1 && recipe.stream_k == 0;
-    let others = tiles(recipe, problem)[1 - recipe.along().mode()];
+    let others = tiles(recipe, problem)[1 - recipe.sm90a().along().mode()];
     let launch = [clusters, others, k_tiles(problem, recipe.tile.0[2]), even];
-    stay::launched(recipe, launch, [group(recipe, problem, resident)?, resident]).filter(|_| whole)
+    stay::launched(&recipe.sm90a(), launch, [group(recipe, problem, resident)?, resident]).filter(|_| whole)
 }
 
 /// Bytes of A and B that come from memory, with `running` clusters at a time where `resident` could run.
@@ -47,7 +47,7 @@ fn factors_from_memory(recipe: &Gemm, problem: &Problem, [running, resident]: [u
     let lines = [problem.m, problem.n].map(|extent| 2.0 * extent as f64 * problem.k as f64);
     let bytes =
         |read: [u64; 2]| (0..2).map(|mode| lines[mode] * read[mode] as f64 / tiles[mode].max(1) as f64).sum::<f64>();
-    let order = Tiles::new(recipe.along(), group(recipe, problem, resident).unwrap_or(1), tiles);
+    let order = Tiles::new(recipe.sm90a().along(), group(recipe, problem, resident).unwrap_or(1), tiles);
     bytes(order.lines_from_memory(running, |read| bytes(read) <= KEPT as f64))
 }
 
@@ -190,7 +190,7 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let of_a = sectors(if recipe.a == Major::Row { problem.k } else { problem.m });
     let of_b = sectors(if recipe.b == Major::Col { problem.k } else { problem.n });
     let once = stays.map_or(1.0, |_| 1.0 / turns.max(1) as f64);
-    let [asks_a, asks_b] = [0, 1].map(|factor| if factor == recipe.stays() { once } else { 1.0 });
+    let [asks_a, asks_b] = [0, 1].map(|factor| if factor == recipe.sm90a().stays() { once } else { 1.0 });
     // A K-major operand with fewer rows than a tile is copied without rows outside of it.
     let [k_major_a, k_major_b] = recipe.k_major();
     let copied = |tile: u64, extent, k_major| if k_major { tile.min(extent) } else { tile } as f64;
@@ -211,7 +211,7 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
         Consumers::Pingpong => (epilogue - mainloop).max(epilogue / turns.max(1) as f64),
     };
     let [m, n] = [problem.m, problem.n].map(|extent| extent as f64);
-    let copy = match (stays.filter(|_| recipe.along() == Raster::AlongM), recipe.group) {
+    let copy = match (stays.filter(|_| recipe.sm90a().along() == Raster::AlongM), recipe.group) {
         (Some(_), Some(rows @ 1..=2)) => COPY_IN_ROWS[rows as usize - 1],
         _ => COPY,
     };

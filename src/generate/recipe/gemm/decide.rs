@@ -1,6 +1,7 @@
 //! The decisions for a recipe: a plan for each group of architectures, and one for them all.
 
 use super::budget::{Budget, Needs};
+use super::own::TextSettings;
 use super::settings::{LEAST_COLUMNS, settings};
 use super::{Gemm, entries, launch, order, predict, rule, tilings};
 use crate::arch::{Arch, Targets};
@@ -31,11 +32,11 @@ impl Isa {
         if arch == Arch::Sm90a { Isa::Sm90a } else { Isa::Sm80 }
     }
 
-    /// The recipe as its text has it.
-    fn of_recipe(self, recipe: &Gemm) -> Gemm {
+    /// The settings of its text.
+    fn settings(self, recipe: &Gemm) -> TextSettings {
         match self {
-            Isa::Sm80 => recipe.for_sm80(),
-            Isa::Sm90a => recipe.clone(),
+            Isa::Sm80 => recipe.sm80(),
+            Isa::Sm90a => recipe.sm90a(),
         }
     }
 
@@ -54,10 +55,10 @@ impl Isa {
         }
     }
 
-    fn tiling(self, recipe: &Gemm) -> Result<Tiling, LayoutError> {
+    fn tiling(self, recipe: &Gemm, own: &TextSettings) -> Result<Tiling, LayoutError> {
         match self {
-            Isa::Sm80 => tilings::sm80(recipe),
-            Isa::Sm90a => tilings::sm90a(recipe),
+            Isa::Sm80 => tilings::sm80(recipe, own),
+            Isa::Sm90a => tilings::sm90a(recipe, own),
         }
     }
 
@@ -73,10 +74,9 @@ impl Isa {
 /// The decisions for one text.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// As it was given.
-    given: Gemm,
-    /// As the text has it.
     pub(super) recipe: Gemm,
+    /// What the text has of its own.
+    pub(super) own: TextSettings,
     pub(super) isa: Isa,
     /// Tiling of the entry that has the kernel's name.
     pub(super) tiling: Tiling,
@@ -166,8 +166,8 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
         let required = e.what_is_required().to_string();
         checks.push(Code::TileDivides, found, required, "threads and tiles divide", "tile=128x128x64".into());
     };
-    let (given, recipe) = (recipe, &isa.of_recipe(recipe));
-    let tiling = isa.tiling(recipe).map_err(|e| algebra(e, checks)).ok()?;
+    let own = isa.settings(recipe);
+    let tiling = isa.tiling(recipe, &own).map_err(|e| algebra(e, checks)).ok()?;
     let direct = isa.direct(recipe, &tiling).map_err(|e| algebra(e, checks)).ok()?;
     let pack = entries::pack(recipe).map_err(|e| algebra(e, checks)).ok()?;
     let stream_k = tiling.streams_k().then(|| entries::stream_k(recipe, &tiling)).transpose();
@@ -196,7 +196,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     let registers = tiling.registers().map_err(|e| algebra(e, checks)).ok()?;
     // Where operands come from registers, the epilogue's tensors take no more than those did.
     let (read, second) = (recipe.aux.len() as u64 + u64::from(product.has_c()), recipe.epilogue.outputs() as u64 - 1);
-    let beside = for_tensors(read, tilings::blocks_of_rows(recipe)) + for_tensors(second, 1);
+    let beside = for_tensors(read, tilings::blocks_of_rows(&own)) + for_tensors(second, 1);
     let beside = if isa == Isa::Sm90a { beside } else { 0 };
     let (need, limit) = checks::register_need(Bytes(4 * (registers + beside)), threads);
     let consumers = tiling.roles.iter().filter(|role| role.task == Task::Consume);
@@ -215,7 +215,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
             format!("a smaller BM or BN: {}=128x{}x{k}", isa.tile_key(), if tiling.teams() > 1 { 128 } else { 256 }),
         );
     } else {
-        one_instruction(recipe, &tiling, checks);
+        one_instruction(&tiling, checks);
     }
     let operands = recipe.operands(&product);
     let reads = operands.get(2..operands.len() - recipe.epilogue.outputs()).unwrap_or_default();
@@ -223,8 +223,8 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
     shared_memory(isa, &tiling, own_targets, checks);
     Some(Part {
-        given: given.clone(),
         recipe: recipe.clone(),
+        own,
         isa,
         tiling,
         pack,
@@ -242,11 +242,11 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
 const BESIDE_WGMMA: u32 = 26;
 
 /// Accumulators of one WGMMA, against the registers of the launch.
-fn one_instruction(recipe: &Gemm, tiling: &Tiling, checks: &mut Checks) {
+fn one_instruction(tiling: &Tiling, checks: &mut Checks) {
     if tiling.mmas.iter().any(|mma| mma.has_fragments()) {
         return;
     }
-    let ([m, n, k], threads) = (recipe.tile.0, tiling.threads());
+    let ([m, n, k], threads) = (tiling.tile.map(|extent| extent as u32), tiling.threads());
     // 64 rows, shared by 128 threads.
     let accumulators = n / 2;
     let most = tiling.launched_registers().saturating_sub(BESIDE_WGMMA);
@@ -320,7 +320,7 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         rule,
         entries: [pack, entry].into_iter().chain(direct).chain(reduce).collect(),
         scalars,
-        ..Draft::of(&part.given, &name, &targets)
+        ..Draft::of(&part.recipe, &name, &targets)
     };
     Plan {
         shared: shared.into_iter().filter(|tensor| !tensor.accesses.is_empty()).collect(),
@@ -349,13 +349,13 @@ fn facts(part: &Part) -> Vec<Fact> {
     facts.extend([&part.pack].into_iter().chain(part.stream_k.iter().flatten()).flat_map(Fact::copies));
     let along_k = if splits > 1 { format!(" x {splits} along K") } else { String::new() };
     let groups = order::GROUPS.map(|group| group.to_string()).join(" or ");
-    let groups = part.recipe.group.map_or(groups, |group| group.to_string());
-    let [along, next] = part.recipe.along().modes().map(str::to_uppercase);
+    let groups = part.own.group.map_or(groups, |group| group.to_string());
+    let [along, next] = part.own.along().modes().map(str::to_uppercase);
     let shares =
         if part.tiling.streams_k() { "; the last tiles, which do not fill a wave, are split along K" } else { "" };
     facts.push(Fact::new(
         "grid",
-        format!("at most {} CTAs, in clusters of {along_m} x {along_n}{along_k}", part.recipe.ctas),
+        format!("at most {} CTAs, in clusters of {along_m} x {along_n}{along_k}", part.own.ctas),
         &format!("clusters take tiles in turn, {groups} of them along {along}, then along {next}{shares}"),
     ));
     facts

@@ -97,7 +97,7 @@ impl Common<'_> {
 
     /// The mode that tiles of a group lie along, and the other.
     fn raster(&self) -> [&'static str; 2] {
-        self.part.recipe.along().modes()
+        self.part.own.along().modes()
     }
 
     /// CTAs of a tile, along K.

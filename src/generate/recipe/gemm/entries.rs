@@ -1,7 +1,7 @@
 //! The tilings of a text's further entries: for a D that lies anywhere, for sums of shared tiles, for factors that are packed.
 
 use super::Gemm;
-use super::tilings::{extents, pair};
+use super::tilings::pair;
 use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{Layout, LayoutError, Swizzle};
@@ -39,7 +39,7 @@ const ADDS: [i64; 2] = [256, 4];
 /// Stream-K: the tilings of the partial sums of a shared tile, and of the entry that adds them up. A CTA of that entry
 /// takes some rows of a tile. Their width is a power of two, so that neighbours of a warp read and write neighbours.
 pub(super) fn stream_k(recipe: &Gemm, tiling: &Tiling) -> Result<[Tiling; 2], LayoutError> {
-    let ([m, n, k], [threads, each]) = (extents(recipe.tile), ADDS);
+    let ([m, n, k], [threads, each]) = (tiling.tile, ADDS);
     let give = TileCopy {
         name: "GiveSums",
         what: "sums of a part of K",

@@ -36,7 +36,7 @@ pub(super) fn params(part: &Part) -> ParamStruct {
         let doc = "1 if D is larger than L2, so that its stores should not stay there, else 0";
         fields.push(number("passes_l2", doc));
     }
-    let [along, next] = part.recipe.along().modes().map(str::to_uppercase);
+    let [along, next] = part.own.along().modes().map(str::to_uppercase);
     fields.push(number("group", &format!("tiles of a cluster along {along} before the next along {next}")));
     if part.stays() {
         let doc = "1 if the k-tiles of a tile divide the stages, so that an operand stays resident, else 0";

@@ -11,6 +11,7 @@ mod entries;
 mod keep;
 mod launch;
 mod order;
+mod own;
 mod predict;
 mod raster;
 mod rule;

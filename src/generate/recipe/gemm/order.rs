@@ -1,9 +1,9 @@
 //! In which order clusters take the tiles of D, and whether they begin while the kernel before them ends: by how long a launch is.
 
-use super::{Gemm, choose};
+use super::own::TextSettings;
+use super::{Factors, choose};
 use crate::dtype::DType;
 use crate::plan::{Int, IntOp, Steps};
-use crate::recipe::Raster;
 
 /// Cycles of products in one CTA, about 36 microseconds, up to which a launch is short.
 const SHORT: i64 = 1 << 16;
@@ -24,44 +24,38 @@ pub(super) struct Grouping {
     pub(super) overlaps: Int,
 }
 
-impl Gemm {
-    /// The mode along which the tiles of a group lie: the longer mode of the cluster. Consecutive tiles then need the
-    /// same tile of the operand that multicast does not share. For a square cluster it is the longer mode of the tile.
-    pub(super) fn along(&self) -> Raster {
-        let [along_m, along_n] = self.cluster.0;
-        let [bm, bn, _] = self.tile.0;
-        let along_n = along_m < along_n || (along_m == along_n && bm < bn);
-        self.raster.unwrap_or(if along_n { Raster::AlongN } else { Raster::AlongM })
-    }
-}
-
 impl Grouping {
     /// Decides both for a launch. A CTA computes at most `turns` tiles, each with `k_tiles` k-tiles. `lines` is the
     /// number of tiles of a cluster along the mode of groups.
-    pub(super) fn new(steps: &mut Steps, recipe: &Gemm, [turns, k_tiles, lines]: [Int; 3]) -> Self {
-        let [bm, bn, bk] = recipe.tile.0.map(i64::from);
+    pub(super) fn new(
+        steps: &mut Steps,
+        factors: Factors,
+        own: &TextSettings,
+        [turns, k_tiles, lines]: [Int; 3],
+    ) -> Self {
+        let [bm, bn, bk] = own.tile.0.map(i64::from);
         // Elements twice as wide: half as many products per cycle (NVIDIA H100 Tensor Core GPU Architecture).
-        let wide = recipe.dtype.dtype().bytes().0 as i64 / DType::F16.bytes().0 as i64;
+        let wide = factors.dtype().bytes().0 as i64 / DType::F16.bytes().0 as i64;
         let cycles = (2 * bm * bn * bk * wide / (choose::PER_CYCLE as i64)).max(1);
         let is_short = steps.set("is_short", (turns * k_tiles).at_most(SHORT / cycles));
         let [few, many] = GROUPS;
-        let group = match recipe.group {
+        let group = match own.group {
             Some(group) => i64::from(group).into(),
             None => is_short.clone().and(Int::from(2 * few).at_most(lines.clone())).select(few, many),
         };
         // No more than there are, so that tiles of a group are numbered by 32 bits as all of them are.
         let group = steps.set("group", group.op(IntOp::Min, lines.op(IntOp::Max, 1)));
-        let across = 1 - recipe.along().mode();
-        let overlaps = if recipe.cluster.0[across] > 1 { 1.into() } else { is_short };
+        let across = 1 - own.along().mode();
+        let overlaps = if own.cluster.0[across] > 1 { 1.into() } else { is_short };
         Self { group, overlaps }
     }
 }
 
 /// Tiles of a cluster in a group of a launch that is told as [`Grouping::new`] is.
-pub(super) fn group(recipe: &Gemm, launch: [u64; 3]) -> Option<u64> {
+pub(super) fn group(factors: Factors, own: &TextSettings, launch: [u64; 3]) -> Option<u64> {
     let mut steps = Steps::default();
     let of = ["turns", "k_tiles", "lines"].map(|name| steps.input(name));
-    let order = Grouping::new(&mut steps, recipe, of);
+    let order = Grouping::new(&mut steps, factors, own, of);
     let given: Vec<i64> = launch.iter().map(|number| i64::try_from(*number).ok()).collect::<Option<_>>()?;
     let values = steps.eval(&given)?;
     u64::try_from(order.group.eval(&values)?).ok()

@@ -102,7 +102,7 @@ fn asked(part: &Part, rule: &Rule, values: &[i64], blocks: u64) -> [u64; 2] {
         return [blocks; 2];
     }
     let once = blocks.min(launched.saturating_mul(part.tiling.cluster_size().into()));
-    let stays = part.recipe.stays();
+    let stays = part.own.stays();
     [0, 1].map(|factor| if factor == stays { once } else { blocks })
 }
 

@@ -3,27 +3,28 @@
 
 use core::ops::Range;
 
-use super::Gemm;
+use super::own::TextSettings;
 use crate::plan::{Int, IntOp};
 use crate::recipe::Raster;
 use crate::tiling::{Axis, Inner, Order, Takes};
 
 /// Tiles of a cluster are numbered within groups along one mode, then along the other, group by group, batch by batch. Each CTA of a
 /// cluster has its own tile, or with split-K a part of the k-tiles of one. The names are those of the text.
-pub(super) fn order(recipe: &Gemm, [along_m, along_n, splits]: [u32; 3], teams: u32) -> Order {
-    let [bm, bn, bk] = recipe.tile.0.map(i64::from);
-    let ctas = [along_m, along_n, splits].map(i64::from);
+pub(super) fn order(own: &TextSettings, batched: bool, teams: u32) -> Order {
+    let [bm, bn, bk] = own.tile.0.map(i64::from);
+    let [along_m, along_n] = own.cluster.0;
+    let ctas = [along_m, along_n, own.split_k.max(1)].map(i64::from);
     let known = [("m", bm), ("n", bn), ("k", bk), ("group", 1)];
     let (mut order, [m, n, k, group], pieces) = Order::new(known, ["index", "rank_m", "rank_n", "rank_k"]);
     let [index, rank_m, rank_n, rank_k] = pieces.clone();
-    let l = if recipe.batched { order.known("l", 1) } else { 1.into() };
-    let (raster, steps) = (recipe.along(), &mut order.steps);
+    let l = if batched { order.known("l", 1) } else { 1.into() };
+    let (raster, steps) = (own.along(), &mut order.steps);
     let ([first, then], [along, across]) = (raster.modes(), [raster.mode(), 1 - raster.mode()]);
-    let batched = steps.set("batched", i64::from(recipe.batched).into());
+    let is_batched = steps.set("batched", i64::from(batched).into());
     let clusters = [("clusters_m", m.clone().ceil_div(bm * ctas[0])), ("clusters_n", n.clone().ceil_div(bn * ctas[1]))];
     let clusters = clusters.map(|(name, value)| steps.set(name, value));
     let of_matrix = clusters[0].clone() * clusters[1].clone();
-    let of_batch = steps.set("of_batch", batched.select(index.clone() % of_matrix.clone(), index.clone()));
+    let of_batch = steps.set("of_batch", is_batched.select(index.clone() % of_matrix.clone(), index.clone()));
     let of_group = group.clone() * clusters[across].clone();
     let begin = of_batch.clone() / of_group.clone() * group.clone();
     let begin = steps.set(&format!("first_{first}"), begin);
@@ -38,7 +39,7 @@ pub(super) fn order(recipe: &Gemm, [along_m, along_n, splits]: [u32; 3], teams: 
         Axis { at: at_m * ctas[0] + rank_m, extent: m.ceil_div(bm) },
         Axis { at: at_n * ctas[1] + rank_n, extent: n.ceil_div(bn) },
     ];
-    if recipe.batched {
+    if batched {
         order.tile.push(Axis { at: index / of_matrix.clone(), extent: l.clone() });
     }
     // The CTAs of a tile share its k-tiles.
@@ -53,7 +54,7 @@ pub(super) fn order(recipe: &Gemm, [along_m, along_n, splits]: [u32; 3], teams: 
     let [along_m, along_n, splits] = ctas.map(Int::from);
     let extents = [of_matrix * l, along_m, along_n, splits];
     order.pieces = pieces.into_iter().zip(extents).map(|(at, extent)| Axis { at, extent }).collect();
-    order.takes = Takes::Turns { teams, stream_k: recipe.stream_k };
+    order.takes = Takes::Turns { teams, stream_k: own.stream_k };
     order
 }
 
@@ -85,9 +86,9 @@ impl Tiles {
     /// (m,n) of a tile, as the order of tiles says it.
     #[cfg(test)]
     fn crd(&self, index: u64) -> [u64; 2] {
-        let recipe = Gemm { raster: Some(self.raster), ..Gemm::default() };
-        let order = order(&recipe, [1; 3], 1);
-        let [bm, bn, bk] = recipe.tile.0.map(u64::from);
+        let own = super::Gemm { raster: Some(self.raster), ..super::Gemm::default() }.sm80();
+        let order = order(&own, false, 1);
+        let [bm, bn, bk] = own.tile.0.map(u64::from);
         let known = [self.extents[0] * bm, self.extents[1] * bn, bk, self.group].map(|number| number as i64);
         let values = order.eval(&known, &[index as i64, 0, 0, 0]).expect("few tiles");
         [0, 1].map(|mode| order.tile[mode].at.eval(&values).expect("few tiles") as u64)

@@ -117,15 +117,16 @@ fn blocks(part: &Part, rule: &mut Rule) -> (Int, Int) {
     steps.require(of_one.clone().at_most(most), numbers);
     let clusters = steps.set("clusters", of_one * l);
     steps.require(clusters.clone().at_most(most), numbers);
-    let resident = (i64::from(part.recipe.ctas) / size).max(1);
+    let resident = (i64::from(part.own.ctas) / size).max(1);
     let turns = steps.set("turns", clusters.clone().ceil_div(resident).op(IntOp::Max, 1));
     let launched = steps.set("of_a_turn", clusters.clone().ceil_div(turns.clone()));
     let k_tiles = rule.param("k").ceil_div(part.tiling.tile[2]);
     let k_tiles = rule.steps.set("k_tiles", k_tiles);
-    let lines = tiles(part, rule, part.recipe.along().mode());
-    let Grouping { group, overlaps } = Grouping::new(&mut rule.steps, &part.recipe, [turns, k_tiles.clone(), lines]);
+    let lines = tiles(part, rule, part.own.along().mode());
+    let Grouping { group, overlaps } =
+        Grouping::new(&mut rule.steps, part.recipe.dtype, &part.own, [turns, k_tiles.clone(), lines]);
     rule.derive("group", group.clone());
-    let launched = match i64::from(part.recipe.stream_k) {
+    let launched = match i64::from(part.own.stream_k) {
         _ if part.stays() => staying(part, rule, [clusters.clone(), k_tiles, launched], [group, resident.into()]),
         0 => launched,
         least => Shares::new(&mut rule.steps, [clusters.clone(), k_tiles], resident, least).launch(rule, launched),
@@ -145,8 +146,8 @@ fn tiles(part: &Part, rule: &Rule, mode: usize) -> Int {
 
 /// How many clusters are launched where a factor may stay in its stages, and whether each stage has the same k-tile every time.
 fn staying(part: &Part, rule: &mut Rule, [clusters, k_tiles, even]: [Int; 3], group: [Int; 2]) -> Int {
-    let others = tiles(part, rule, 1 - part.recipe.along().mode());
-    let stays = Stays::new(&mut rule.steps, &part.recipe, [clusters, others, k_tiles, even], group);
+    let others = tiles(part, rule, 1 - part.own.along().mode());
+    let stays = Stays::new(&mut rule.steps, &part.own, [clusters, others, k_tiles, even], group);
     rule.derive("stays", stays.divides);
     stays.launched
 }

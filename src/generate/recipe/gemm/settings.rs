@@ -26,7 +26,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     let mut refuse = |code, found: String, required: String, because: &'static str, help: &str| {
         refused.push((code, found, required, because, help.to_owned()));
     };
-    let (factors, older) = (recipe.dtype.dtype(), recipe.for_sm80());
+    let factors = recipe.dtype.dtype();
     if recipe.out != DType::F32 && recipe.out != factors {
         let because = "sums are f32; D is f32 or has the type of A and B";
         let required = if factors == DType::F32 { "f32".to_owned() } else { format!("f32 or {factors}") };
@@ -37,7 +37,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     let boxes = "a warpgroup multiplies 64 rows, warps of mma.sync 32 columns, 16 columns are the shortest row of D that is swizzled, and a box of TMA has at most 256 rows";
     let swizzles = "a row of a tile is as long as a swizzle of 32, 64 or 128 bytes spans";
     let rows = [32, 64, 128].map(|bytes| bytes / factors.bytes().0 as u32);
-    for (name, tile, columns) in [("tile", recipe.tile, &wgmma[..]), ("sm80_tile", older.tile, mma)] {
+    for (name, tile, columns) in [("tile", recipe.tile, &wgmma[..]), ("sm80_tile", recipe.sm80_tile, mma)] {
         let [m, n, k] = tile.0;
         let modes = [("BM", m, &[64, 128, 192, 256][..], boxes), ("BN", n, columns, boxes), ("BK", k, &rows, swizzles)];
         for (mode, extent, all, because) in modes.into_iter().filter(|(_, extent, all, _)| !all.contains(extent)) {
@@ -51,7 +51,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
         let help = "tile=128x128x64, or schedule=cooperative";
         refuse(Code::TileSize, found, "64 or 128 if each warpgroup computes its own tile".into(), because, help);
     }
-    for (name, stages) in [("stages", recipe.stages), ("sm80_stages", older.stages)] {
+    for (name, stages) in [("stages", recipe.stages), ("sm80_stages", recipe.sm80_stages)] {
         if !(2..=MOST_STAGES).contains(&stages) {
             let because = "a pipeline computes one tile while others are in flight";
             let required = format!("2 to {MOST_STAGES} stages");
@@ -70,12 +70,12 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     }
     parts_of_k(recipe, &mut refuse);
     shared_tiles(recipe, &mut refuse);
-    least_part("sm80_stream_k", older.stream_k, &mut refuse);
+    least_part("sm80_stream_k", recipe.sm80_stream_k, &mut refuse);
     let resident = recipe.cluster.0.iter().product::<u32>().saturating_mul(recipe.split_k);
     let numbers = [
         recipe.group.map(|group| ("group", group, 1)),
         Some(("ctas", recipe.ctas, resident)),
-        Some(("sm80_ctas", older.ctas, 1)),
+        Some(("sm80_ctas", recipe.sm80_ctas, 1)),
     ];
     for (name, found, least) in numbers.into_iter().flatten() {
         if !(least..=MOST_CTAS).contains(&found) {

@@ -1,6 +1,6 @@
 //! Factors that stay in their stages from tile to tile: where the k-tiles of a tile divide the stages, each has the same one every time.
 
-use super::Gemm;
+use super::own::TextSettings;
 use crate::plan::{Int, IntOp, Steps};
 
 /// A launch's decisions for resident operands.
@@ -13,19 +13,10 @@ pub(super) struct Stays {
     again: Int,
 }
 
-impl Gemm {
-    /// The operand that may stay resident, 0 for A and 1 for B: the operand of the mode of groups if a group has
-    /// several tiles, else the other one.
-    pub(super) fn stays(&self) -> usize {
-        let along = self.along().mode();
-        if self.group == Some(1) { 1 - along } else { along }
-    }
-
-    /// How many clusters later this operand's tile is needed again. That is after a group, or, if a group is a single
-    /// row or column, after its `others` tiles.
-    fn period(&self, others: Int, group: Int) -> Int {
-        if self.group == Some(1) { others.op(IntOp::Max, 1) } else { group }
-    }
+/// How many clusters later this operand's tile is needed again. That is after a group, or, if a group is a single row or column,
+/// after its `others` tiles.
+fn period(own: &TextSettings, others: Int, group: Int) -> Int {
+    if own.group == Some(1) { others.op(IntOp::Max, 1) } else { group }
 }
 
 impl Stays {
@@ -34,14 +25,14 @@ impl Stays {
     /// needs the same tile again; that number is launched if all of them are resident.
     pub(super) fn new(
         steps: &mut Steps,
-        recipe: &Gemm,
+        own: &TextSettings,
         [clusters, others, k_tiles, even]: [Int; 4],
         [group, resident]: [Int; 2],
     ) -> Self {
         let some = k_tiles.clone().op(IntOp::Max, 1);
-        let divides = Int::from(0).less(k_tiles).and((Int::from(i64::from(recipe.stages)) % some).is(0));
+        let divides = Int::from(0).less(k_tiles).and((Int::from(i64::from(own.stages)) % some).is(0));
         let divides = steps.set("stays_in_stages", divides);
-        let period = steps.set("period", recipe.period(others, group));
+        let period = steps.set("period", period(own, others, group));
         let whole = steps.set("whole_periods", even.clone().ceil_div(period.clone()) * period);
         let fits = whole.clone().at_most(clusters.op(IntOp::Min, resident));
         let again = divides.clone().and(fits);
@@ -50,11 +41,11 @@ impl Stays {
 }
 
 /// How many clusters are launched where a factor stays; `None` where none does.
-pub(super) fn launched(recipe: &Gemm, launch: [u64; 4], [group, resident]: [u64; 2]) -> Option<u64> {
+pub(super) fn launched(own: &TextSettings, launch: [u64; 4], [group, resident]: [u64; 2]) -> Option<u64> {
     let mut steps = Steps::default();
     let of = ["clusters", "others", "k_tiles", "even"].map(|name| steps.input(name));
     let also = ["group", "resident"].map(|name| steps.input(name));
-    let all = Stays::new(&mut steps, recipe, of, also);
+    let all = Stays::new(&mut steps, own, of, also);
     let given = launch.into_iter().chain([group, resident]).map(|number| i64::try_from(number).ok());
     let values = steps.eval(&given.collect::<Option<Vec<_>>>()?)?;
     (all.again.eval(&values)? != 0).then_some(all.launched.eval(&values)?.unsigned_abs())

@@ -4,6 +4,7 @@ mod sm80;
 
 pub(super) use sm80::sm80;
 
+use super::own::TextSettings;
 use super::{Consumers, Factors, Gemm, raster};
 use crate::arch::Arch;
 use crate::atom::Operand;
@@ -171,13 +172,13 @@ fn tile(
 const TILES: [&str; 3] = ["TileA", "TileB", "TileD"];
 
 /// A and B, which are filled together.
-fn mainloop(recipe: &Gemm, completes: Completion) -> Pipeline {
-    Pipeline { name: "mainloop", tensors: vec!["A", "B"], stages: recipe.stages.into(), completes }
+fn mainloop(own: &TextSettings, completes: Completion) -> Pipeline {
+    Pipeline { name: "mainloop", tensors: vec!["A", "B"], stages: own.stages.into(), completes }
 }
 
 /// A and B.
-fn tensors(recipe: &Gemm, proxy: Proxy) -> Result<Vec<SmemTensor>, LayoutError> {
-    let ([m, n, k], [a, b], stages) = (extents(recipe.tile), recipe.k_major(), recipe.stages);
+fn tensors(recipe: &Gemm, own: &TextSettings, proxy: Proxy) -> Result<Vec<SmemTensor>, LayoutError> {
+    let ([m, n, k], [a, b], stages) = (extents(own.tile), recipe.k_major(), own.stages);
     Ok(vec![
         tile(recipe.dtype.dtype(), "A", "(BM,BK,STAGES)", ([m, k], stages), a.into(), proxy)?,
         tile(recipe.dtype.dtype(), "B", "(BN,BK,STAGES)", ([n, k], stages), b.into(), proxy)?,
@@ -191,22 +192,22 @@ fn atoms([m, n]: [i64; 2]) -> Result<Layout, LayoutError> {
 
 /// TMA and WGMMA: consumer warpgroups, and a producer warpgroup whose first thread loads tiles. A slice of D is as wide
 /// as a swizzle, or narrower if the stages of A and B leave no room.
-pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
-    let columns = i64::from(recipe.tile.0[1] / recipe.split_k.max(1));
+pub(super) fn sm90a(recipe: &Gemm, own: &TextSettings) -> Result<Tiling, LayoutError> {
+    let columns = i64::from(own.tile.0[1] / own.split_k.max(1));
     let mut shorter = pieces(columns, recipe.out.bytes().0 as i64);
-    let mut tiling = staged_by(recipe, shorter.next().unwrap_or(columns))?;
+    let mut tiling = staged_by(recipe, own, shorter.next().unwrap_or(columns))?;
     while tiling.smem_bytes()? > Arch::Sm90a.smem_per_block() {
         let Some(columns) = shorter.next() else { break };
-        tiling = staged_by(recipe, columns)?;
+        tiling = staged_by(recipe, own, columns)?;
     }
     Ok(tiling)
 }
 
 /// With this many columns of D staged at a time.
-fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
-    let [m, n, k] = extents(recipe.tile);
-    let (warpgroups, teams) = consumers(recipe);
-    let [along_m, along_n] = recipe.cluster.0;
+fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, LayoutError> {
+    let [m, n, k] = extents(own.tile);
+    let (warpgroups, teams) = consumers(own);
+    let [along_m, along_n] = own.cluster.0;
     let load = |name, what, tensor, x: i64, sharers: u32, k_major| TileCopy {
         name,
         what,
@@ -252,13 +253,13 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
         completes: Completion::BulkGroup,
         ..stage.clone()
     };
-    let mut smem = tensors(recipe, Proxy::Async)?;
+    let mut smem = tensors(recipe, own, Proxy::Async)?;
     let modes = if teams > 1 { "(PART_M,PART_N,TEAMS*BUFFERS)" } else { "(PART_M,PART_N,BUFFERS)" };
     let staged = |buffers: u32| tile(recipe.out, "D", modes, (part, buffers * teams), 1, Proxy::Async);
     // D lies before A, because it borrows A's stages.
     smem.insert(0, staged(BUFFERS)?);
-    if recipe.split_k > 1 {
-        smem.push(parts(m * n, 128 * warpgroups, recipe.split_k.into())?);
+    if own.split_k > 1 {
+        smem.push(parts(m * n, 128 * warpgroups, own.split_k.into())?);
     }
     let [a, b] = recipe.k_major();
     let (of_k, factors) = (2 * recipe.dtype.vector(), recipe.dtype.in_atoms());
@@ -266,7 +267,7 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
     let mut tiling = Tiling {
         tile: [m, n, k],
         smem,
-        pipelines: vec![mainloop(recipe, Completion::Mbarrier)],
+        pipelines: vec![mainloop(own, Completion::Mbarrier)],
         copies: vec![
             load("TmaA", "copy of A", "A", m, along_n, a),
             load("TmaB", "copy of B", "B", n, along_m, b),
@@ -285,9 +286,9 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
             promotion: None,
         }],
         reduces: Vec::new(),
-        roles: roles(warpgroups * i64::from(teams), registers(recipe)),
-        cluster: [along_m, along_n, recipe.split_k.max(1)],
-        order: raster::order(recipe, [along_m, along_n, recipe.split_k.max(1)], teams),
+        roles: roles(warpgroups * i64::from(teams), registers(recipe, own)),
+        cluster: [along_m, along_n, own.split_k.max(1)],
+        order: raster::order(own, recipe.batched, teams),
     };
     let buffers = buffers(&tiling, &tiling.smem[0], recipe.epilogue.outputs() as u32)?;
     tiling.smem[0] = staged(buffers)?;
@@ -315,8 +316,8 @@ fn parts(tile: i64, threads: i64, splits: i64) -> Result<SmemTensor, LayoutError
 
 /// Consumer warpgroups that compute a tile together, 64 rows each, or 128 if there would be four; and how many teams
 /// take turns.
-fn consumers(recipe: &Gemm) -> (i64, u32) {
-    match (recipe.schedule, i64::from(recipe.tile.0[0])) {
+fn consumers(own: &TextSettings) -> (i64, u32) {
+    match (own.schedule, i64::from(own.tile.0[0])) {
         (Consumers::Pingpong, _) => (1, 2),
         (Consumers::Cooperative, m) if m > 192 => (2, 1),
         (Consumers::Cooperative, m) => (m / 64, 1),
@@ -327,10 +328,10 @@ fn consumers(recipe: &Gemm) -> (i64, u32) {
 /// several boxes, and the producer holds the coordinates of each. At 24 registers nvcc 13.0 spilled 4 to 56 bytes of it
 /// in clusters of four, with epilogue inputs, and with a batch mode. So the producer gets 24 only if the accumulators
 /// need the rest. With three warpgroups it gets 32, where nothing spilled.
-fn registers(recipe: &Gemm) -> [[u32; 2]; 2] {
-    let ([m, n, _], (warpgroups, teams)) = (extents(recipe.tile), consumers(recipe));
+fn registers(recipe: &Gemm, own: &TextSettings) -> [[u32; 2]; 2] {
+    let ([m, n, _], (warpgroups, teams)) = (extents(own.tile), consumers(own));
     let is_plain =
-        recipe.cluster.0.iter().product::<u32>() < 4 && recipe.epilogue.inputs() == 1 && recipe.epilogue.outputs() == 1;
+        own.cluster.0.iter().product::<u32>() < 4 && recipe.epilogue.inputs() == 1 && recipe.epilogue.outputs() == 1;
     let is_tight = m * n / (128 * warpgroups) > MANY || warpgroups * i64::from(teams) == 3;
     let k_major = recipe.k_major();
     if k_major == [true; 2] && is_plain && is_tight {
@@ -342,8 +343,8 @@ fn registers(recipe: &Gemm) -> [[u32; 2]; 2] {
 }
 
 /// Blocks of 64 rows that a thread has accumulators of.
-pub(super) fn blocks_of_rows(recipe: &Gemm) -> u32 {
-    recipe.tile.0[0] / (64 * consumers(recipe).0.max(1) as u32)
+pub(super) fn blocks_of_rows(own: &TextSettings) -> u32 {
+    own.tile.0[0] / (64 * consumers(own).0.max(1) as u32)
 }
 
 /// Warpgroups that compute, and one that copies: with the registers of two and of three of them; a single one needs no share of
@@ -364,7 +365,10 @@ mod tests {
 
     #[test]
     fn threads_that_copy_have_registers_for_the_coordinates_of_many_boxes() {
-        let of_two = |b, d, tile| registers(&Gemm { b, d, tile: Extents(tile), ..Gemm::default() })[0];
+        let of_two = |b, d, tile| {
+            let recipe = Gemm { b, d, tile: Extents(tile), ..Gemm::default() };
+            registers(&recipe, &recipe.sm90a())[0]
+        };
         assert_eq!(of_two(Major::Col, Major::Row, [256, 208, 64]), [240, 24], "K-major, and many accumulators");
         assert_eq!(of_two(Major::Col, Major::Row, [128, 240, 64]), [232, 40]);
         assert_eq!(of_two(Major::Row, Major::Row, [128, 224, 64]), [232, 40], "7 boxes of 32 columns");

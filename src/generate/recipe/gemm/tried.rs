@@ -224,7 +224,7 @@ pub(super) fn for_sm90a(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
         let k_tiles = problem.k.div_ceil(tile[2].into()).max(1);
         let stages = u32::try_from(u64::from(*most) / k_tiles * k_tiles).ok().filter(|stages| *stages > 0)?;
         let recipe = Gemm { group: Some(*group), ..one(&(*schedule, *tile, stages, *cluster, 1)) };
-        let raster = (recipe.along() != Raster::AlongM).then_some(Raster::AlongM);
+        let raster = (recipe.sm90a().along() != Raster::AlongM).then_some(Raster::AlongM);
         Some(Gemm { raster, ..recipe })
     };
     let fitted = |(of, more): (&Fitted, u64)| {

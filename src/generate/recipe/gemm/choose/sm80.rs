@@ -33,7 +33,7 @@ const ADD_UP: f64 = 0.8e-6;
 
 /// Cycles for which a k-tile keeps the busier pipe of a multiprocessor busy, by the counts of its tiling.
 fn cycles(recipe: &Gemm, machine: &Machine) -> Option<f64> {
-    let tiling = tilings::sm80(&recipe.for_sm80()).ok()?;
+    let tiling = tilings::sm80(recipe, &recipe.sm80()).ok()?;
     let of_k_tile = |name: &str| {
         let is = |place: Place| matches!(place, Place::Shared(tensor) if name.strip_prefix('s') == Some(tensor));
         tiling.copies.iter().any(|copy| copy.is_of_k_tile() && (is(copy.from) || is(copy.to)))

@@ -3,32 +3,16 @@
 use super::{ALIGN, TILES, atoms, extents, mainloop, pair, piece, tensors};
 use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
-use crate::recipe::gemm::{Consumers, Gemm, raster};
-use crate::recipe::product::Extents;
+use crate::recipe::gemm::own::TextSettings;
+use crate::recipe::gemm::{Gemm, raster};
 use crate::tiling::{
     Completion, CopyOp, Engine, Factor, Guard, Lives, Place, Proxy, Role, SmemTensor, Task, TileCopy, TileMma, Tiling,
 };
 use crate::units::Bytes;
 
-impl Gemm {
-    /// The recipe as the text for sm_80 uses it: without clusters, and with the settings for older architectures.
-    pub(in super::super) fn for_sm80(&self) -> Gemm {
-        Gemm {
-            tile: self.sm80_tile,
-            stages: self.sm80_stages,
-            schedule: Consumers::Cooperative,
-            cluster: Extents([1, 1]),
-            split_k: 1,
-            stream_k: self.sm80_stream_k,
-            ctas: self.sm80_ctas,
-            ..self.clone()
-        }
-    }
-}
-
 /// `cp.async`, `ldmatrix`, `mma.sync`: every warp copies and computes.
-pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
-    let [m, n, k] = extents(recipe.tile);
+pub(in super::super) fn sm80(recipe: &Gemm, own: &TextSettings) -> Result<Tiling, LayoutError> {
+    let [m, n, k] = extents(own.tile);
     // Up to 128 accumulators a thread.
     let warps = match m * n {
         ..=16384 => [2, 2],
@@ -81,13 +65,13 @@ pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     };
     let [a, b] = recipe.k_major();
     let (staged, [stage, out]) = by_parts(recipe, [16 * warps[0], n], threads)?;
-    let mut smem = tensors(recipe, Proxy::Generic)?;
+    let mut smem = tensors(recipe, own, Proxy::Generic)?;
     smem.iter_mut().for_each(|tensor| tensor.lives = Lives::Mainloop);
     smem.push(staged);
     Ok(Tiling {
         tile: [m, n, k],
         smem,
-        pipelines: vec![mainloop(recipe, Completion::CpAsyncGroup)],
+        pipelines: vec![mainloop(own, Completion::CpAsyncGroup)],
         copies: vec![
             load("CopyA", "copy of A", "A", m, a)?,
             load("CopyB", "copy of B", "B", n, b)?,
@@ -100,7 +84,7 @@ pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
         cluster: [1, 1, 1],
-        order: raster::order(recipe, [1; 3], 1),
+        order: raster::order(own, recipe.batched, 1),
     })
 }
 
