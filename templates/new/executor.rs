@@ -45,7 +45,7 @@ fn the_function_is_computed_at_every_element() -> Done {
 fn every_element_is_scaled() -> Done {
     let x = integers(1000);
     let mut y = vec![0.0_f32; 1000];
-    let layout = ViewLayout::row_major(&[1000])?;
+    let layout = ViewLayout::row_major(&[1000]).ok_or("a layout")?;
     let args = scale::args(
         View::host_strided(&x, layout),
         ViewMut::host_strided(&mut y, layout),

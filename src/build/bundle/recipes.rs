@@ -165,17 +165,43 @@ fn settings_differ(kernel: &KernelRow, (family, required): (&str, &Settings)) ->
     if kernel.family != family {
         return Some((format!("a kernel of {}", kernel.family), format!("a kernel of {family}")));
     }
-    let found = Settings::parse_lines(&kernel.settings);
+    // Both as text: that of a kernel's own declaration may have spaces at its ends, or several lines.
+    let [found, required] = [kernel.settings.clone(), required.to_string()].map(|text| Settings::parse_lines(&text));
     let only = |of: &Settings, other: &Settings| {
         let differ = of.iter().filter(|(key, value)| other.get(key) != Some(*value));
         let differ: Vec<String> = differ.map(|(key, value)| format!("{key}={value}")).collect();
         if differ.is_empty() { "no more settings".to_owned() } else { differ.join("; ") }
     };
-    (found != *required).then(|| (only(&found, required), only(required, &found)))
+    (found != required).then(|| (only(&found, &required), only(&required, &found)))
 }
 
 fn archs_differ(kernel: &KernelRow, required: &[Arch]) -> Option<(String, String)> {
     let found: Vec<Arch> = kernel.texts.iter().flat_map(|text| text.targets.archs()).copied().collect();
     let missing = required.iter().find(|arch| !found.contains(arch))?;
     Some((format!("code for {}", Targets::new(found).unwrap_or_default()), format!("code for {missing} too")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bundle keeps settings as text, in which nothing else than the kernel's author put spaces and ends of lines.
+    #[test]
+    fn a_kernel_is_its_own_whatever_its_declaration_has_at_its_ends() {
+        let mut asked = Settings::new();
+        asked.set("doc", " Scales. ").set("entry", "scale(x: f32 n:1) requires n > 0 ");
+        asked.set("constant Tile", "using Tile = Shape<_1,\n  _2>; ").set("vouched", "no");
+        let row = |settings: &Settings| KernelRow {
+            name: "scale".to_owned(),
+            family: "cuda".to_owned(),
+            recipe: String::new(),
+            settings: settings.to_string(),
+            texts: Vec::new(),
+        };
+        assert_eq!(settings_differ(&row(&asked), ("cuda", &asked)), None);
+        let mut other = asked.clone();
+        other.set("vouched", "yes");
+        let differs = ("vouched=no".to_owned(), "vouched=yes".to_owned());
+        assert_eq!(settings_differ(&row(&asked), ("cuda", &other)), Some(differs));
+    }
 }

@@ -95,6 +95,7 @@ fn param_line(param: &Param) -> String {
         }
         Param::Value { name, ty, of } => format!("{name}: {} = {of}", ty.c()),
         Param::Scalar { name, ty } => format!("{name}: {}", ty.c()),
+        Param::Null { name } => format!("{name}: null"),
         Param::Workspace { bytes } => format!("workspace of {bytes}"),
         Param::Struct { name, fields } => {
             let fields: Vec<String> = fields.iter().map(param_line).collect();

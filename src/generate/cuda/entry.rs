@@ -34,6 +34,8 @@ use crate::view::Access;
 /// | `rows` | names the extent, or is the extent of that name | the value of that name |
 /// | `2 * half` | the value of the expression | likewise |
 ///
+/// Integers of 64 bits in memory are pairs of [`DType::I32`], the low half first: `(n,2):(2,1)`, at a multiple of 8 bytes.
+///
 /// `(rows,64):(?,1)` is a matrix of 64 contiguous columns with any leading dimension, whose number of rows is called `rows`. Every other
 /// operand with a mode `rows` has that many. `(rows,n):(n,1)` has no gaps.
 ///
@@ -84,6 +86,10 @@ pub(super) enum Param {
     Scalar {
         name: String,
         ty: ParamType,
+    },
+    /// A pointer that is null.
+    Null {
+        name: String,
     },
     /// The address of memory that each launch provides, of so many bytes.
     Workspace {
@@ -142,6 +148,13 @@ macro_rules! parameters {
         #[must_use]
         pub fn scalar(mut self, name: &str, ty: ParamType) -> Self {
             self.$of.push(Param::Scalar { name: name.to_owned(), ty });
+            self
+        }
+
+        /// The next parameter: a pointer that every launch gives as null, which the function takes for an argument that is left out.
+        #[must_use]
+        pub fn null(mut self, name: &str) -> Self {
+            self.$of.push(Param::Null { name: name.to_owned() });
             self
         }
 

@@ -43,6 +43,11 @@ impl Declared {
         Ok(Self { extents, strides })
     }
 
+    /// Whether the last mode has two neighbours.
+    pub(super) fn is_of_pairs(&self) -> bool {
+        self.extents.last() == Some(&Part::Fixed(2)) && self.strides.last() == Some(&Part::Fixed(1))
+    }
+
     /// The strides that views are checked by; others than 0 and 1 are demands of their own.
     pub(super) fn mode_strides(&self) -> Vec<ModeStride> {
         let of = |part: &Part| match part {

@@ -1,6 +1,8 @@
 //! The parameters of an entry, laid out as C lays them out: flat fields for a launch, and what the compiler has to tell of each.
 
 use super::entry::{Operand, Param};
+use super::layout::Declared;
+use crate::dtype::DType;
 use crate::plan::own::{Known, KnownType};
 use crate::plan::{Field, Given, ParamType, WORKSPACE};
 use crate::view::Access;
@@ -20,6 +22,9 @@ impl Known {
     /// As C++ would write it: `f16* x`, `f32 const* cos`, `int32_t rows`.
     pub(crate) fn ty(&self) -> String {
         match &self.is {
+            KnownType::Pointer { halves: true, writes: true, .. } => "int64_t*".to_owned(),
+            KnownType::Pointer { halves: true, .. } => "int64_t const*".to_owned(),
+            KnownType::Null => "null".to_owned(),
             KnownType::Pointer { dtype, writes: true, .. } => format!("{dtype}*"),
             KnownType::Pointer { dtype, .. } => format!("{dtype} const*"),
             KnownType::Workspace => "void*".to_owned(),
@@ -107,6 +112,10 @@ impl<'a> Flat<'a> {
                 self.push(name.clone(), *ty, of, Given::Follows, source);
             }
             Param::Scalar { name, ty } => self.scalar(name, *ty),
+            Param::Null { name } => {
+                let source = Source::Value(name.clone(), "0".to_owned());
+                self.push(name.clone(), ParamType::I64, "no address", Given::Follows, source);
+            }
             Param::Workspace { bytes } => {
                 let source = Source::Workspace(bytes.clone());
                 self.push(WORKSPACE.to_owned(), ParamType::MutPtr, "memory of the launch", Given::Follows, source);
@@ -143,10 +152,12 @@ impl<'a> Flat<'a> {
 fn known(param: &Param) -> Known {
     let of = |name: &str, bytes, is| Known { name: name.to_owned(), size: bytes, align: bytes, offset: 0, is };
     match param {
-        Param::Operand(Operand { name, dtype, access, align, .. }) => {
+        Param::Operand(Operand { name, dtype, access, align, layout, .. }) => {
             let align = (*align).max(dtype.bytes().0) as usize;
-            of(name, 8, KnownType::Pointer { dtype: *dtype, writes: *access != Access::Read, align })
+            let halves = *dtype == DType::I32 && Declared::read(layout).is_ok_and(|layout| layout.is_of_pairs());
+            of(name, 8, KnownType::Pointer { dtype: *dtype, writes: *access != Access::Read, align, halves })
         }
+        Param::Null { name } => of(name, 8, KnownType::Null),
         Param::Value { name, ty, .. } | Param::Scalar { name, ty } => match ty {
             ParamType::F32 | ParamType::F64 => of(name, ty.bytes(), KnownType::Float),
             _ => of(name, ty.bytes(), KnownType::Integer),

@@ -34,7 +34,8 @@ pub struct Accept {
 }
 
 impl Accept {
-    /// The values that differ from `value` by at most `error`, each rounded to the element type; NaN where `value` is NaN.
+    /// The values that differ from `value` by at most `error`, each rounded to the element type; NaN where `value` is NaN. An error that is NaN
+    /// counts as 0.
     ///
     /// ```
     /// use cutemplate::dtype::DType;
@@ -45,7 +46,8 @@ impl Accept {
     /// assert!(!accept.accepts(DType::F32, u64::from(1.000_000_3_f32.to_bits())));
     /// ```
     pub fn within(value: f64, error: f64) -> Self {
-        let error = if error.is_nan() { f64::INFINITY } else { error.abs() };
+        // A bound that cannot be computed is none: it accepts no other value.
+        let error = if error.is_nan() { 0.0 } else { error.abs() };
         let (low, high) = if value.is_infinite() { (value, value) } else { (value - error, value + error) };
         match value.is_nan() {
             true => Self { low: 1.0, high: 0.0, nan: true, compute: Compute::F64 },

@@ -124,15 +124,19 @@ impl Abi {
         bind::check_views(self, views, scalars)?;
         match self.draft.rule.geometry(&self.draft.params, views, scalars) {
             Ok(Some(geometry)) => Ok(Binding::new(self, views, geometry)?),
-            Ok(None) => Err(self.too_large(views).into()),
+            Ok(None) => Err(self.too_large(views, scalars).into()),
             Err(NotItsTensors) => Err(self.unexpected_views(views).into()),
         }
     }
 
     /// The numbers of these views are larger than the kernel's.
-    fn too_large(&self, views: &[ViewRef]) -> Diagnostic {
+    fn too_large(&self, views: &[ViewRef], scalars: &[f64]) -> Diagnostic {
         let tensor = |(operand, view): (&Operand, &ViewRef)| format!("{} {}", operand.name, view.layout);
-        let found: Vec<String> = self.draft.operands.iter().zip(views).map(tensor).collect();
+        let mut found: Vec<String> = self.draft.operands.iter().zip(views).map(tensor).collect();
+        // A declaration is its author's own; a recipe says what it takes.
+        let is_own = self.family() == own::FAMILY;
+        let number = is_own.then(|| self.draft.rule.out_of_range(&self.draft.params, views, scalars)).flatten();
+        found.extend(number);
         let Reach { required, because, help } = &self.draft.rule.reach;
         self.diagnostic(Code::ProblemTooLarge, found.join(", "), required.clone(), because, help)
     }

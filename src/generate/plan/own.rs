@@ -61,7 +61,11 @@ pub(crate) enum KnownType {
         dtype: DType,
         writes: bool,
         align: usize,
+        /// Whether neighbours are the two halves of integers of 64 bits.
+        halves: bool,
     },
+    /// A pointer that is null.
+    Null,
     /// A pointer to bytes.
     Workspace,
     Integer,

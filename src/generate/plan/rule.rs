@@ -256,6 +256,8 @@ impl Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotItsTensors;
 
+#[path = "rule/reach.rs"]
+mod reach;
 #[cfg(test)]
 #[path = "rule/tests.rs"]
 mod tests;

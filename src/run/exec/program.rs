@@ -8,11 +8,13 @@ use ptx_exec::{
     TensorMap, Ty,
 };
 
+use super::error::Refused;
 use super::extent::{self, Bytes, Extent, Region};
 use super::job::{self, Job, VECTOR};
 use crate::dtype::DType;
 use crate::plan::{Abi, Entry, EntryLaunch};
 use crate::tiling::{self, MapType, TensorMapSpec};
+use crate::units;
 
 /// The name of a workspace.
 const WORKSPACE: &str = "the workspace";
@@ -204,7 +206,7 @@ impl Program {
             (region, bytes)
         };
         let mut memory: Vec<(Region, Bytes<'_>)> = extent::regions(extents).into_iter().map(with_bytes).collect();
-        let mut workspace = job.workspace.map(|w| vec![0xff_u8; w.bytes.0 as usize]);
+        let mut workspace = job.workspace.map(|w| workspace(w.bytes)).transpose()?;
         let mut all = Report::default();
         for (number, grid) in job.launches.iter().enumerate() {
             let report = self.grid(grid, job, extents, &mut memory, workspace.as_mut(), number == 0)?;
@@ -221,6 +223,21 @@ impl Program {
         }
         Ok(all)
     }
+}
+
+/// Memory that nobody has written, of as many bytes as a launch asks for.
+fn workspace(bytes: units::Bytes) -> Result<Vec<u8>, super::Error> {
+    let mut room = Vec::new();
+    let count = usize::try_from(bytes.0).ok().filter(|count| room.try_reserve_exact(*count).is_ok());
+    let count = count.ok_or_else(|| Refused {
+        what: "the workspace does not fit into memory".to_owned(),
+        found: format!("{} bytes for the workspace", bytes.0),
+        required: "as many as this machine has".to_owned(),
+        because: "the executor gives a launch the workspace that its kernel asks for".to_owned(),
+        help: "launch it on smaller tensors, or look at the bytes that the kernel is declared with".to_owned(),
+    });
+    room.resize(count.map_err(|refused| super::Error::Job(Box::new(refused)))?, 0xff_u8);
+    Ok(room)
 }
 
 /// Adds the report of another grid.

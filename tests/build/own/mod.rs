@@ -3,6 +3,7 @@
 #![cfg(all(target_os = "linux", feature = "build"))]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod sound;
 mod wrong;
 
 use std::fs;

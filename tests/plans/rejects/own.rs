@@ -84,6 +84,11 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ),
         ("half a cluster", unbound(entry().cluster(4).grid("rows"), &[], |_| {})),
         ("a grid beyond the largest", unbound(entry().grid3(["1", "rows * 65536", "1"]), &[], |_| {})),
+        ("a number of blocks of more than 64 bits", unbound(entry().grid("rows * 9223372036854775807"), &[], |_| {})),
+        (
+            "a named value of more than 64 bits",
+            unbound(entry().define("gap", "rows * 9223372036854775807 * 2").grid("gap"), &[], |_| {}),
+        ),
         ("a parameter of more than 32 bits", unbound(entry().extent("area", "rows * 1000000000"), &[], |_| {})),
         ("a read-only view of what is written", unbound(entry(), &[], |v| v[0].access = Access::Read)),
     ]
