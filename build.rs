@@ -30,7 +30,7 @@ fn main() {
     for family in recipe::FAMILIES {
         for settings in family.catalogue {
             let settings = settings::Settings::parse_lines(settings);
-            match family.plan(&settings, None, &arch::Targets::default()) {
+            match family.usual_plan(&settings) {
                 Ok(plan) => config = config.plan(plan),
                 Err(refused) => panic!("the catalogue is refused\n{refused}"),
             }

@@ -340,7 +340,7 @@ impl KernelArgs {
         name: Option<&str>,
         out: &Output,
     ) -> Result<Plan, Failure> {
-        let targets = Targets::new(self.arch.iter().copied()).unwrap_or_default();
+        let targets = Targets::new(self.arch.iter().copied()).unwrap_or_else(|| family.usual_targets(settings));
         let plan = family.plan(settings, name, &targets)?;
         out.warnings(plan.warnings());
         Ok(plan)

@@ -120,7 +120,7 @@ pub(crate) fn run(args: &TuneArgs, families: &Families, out: &Output) -> Result<
 fn fastest(family: &Family, report: &ProductReport) -> Option<Measured> {
     let row = report.kernels.iter().min_by(|x, y| x.seconds.total_cmp(&y.seconds))?;
     let settings = Settings::parse_lines(&row.settings);
-    let plan = family.plan(&settings, None, &Targets::default()).ok()?;
+    let plan = family.usual_plan(&settings).ok()?;
     let [m, n, k, _] = report.problem.map(|extent| extent.unsigned_abs());
     let problem = Problem::of(&plan, [m, n, k])?;
     Some(Measured { problem, settings, tflop_per_s: row.tflop_per_s, ratio: row.ratio })

@@ -82,7 +82,12 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 {% if c.streams_k() %}
 {% include "gemm/stream_k.cuh" %}
 {% endif %}
+{% match c.promotes() %}
+{%- when Some([k_tiles, elements]) -%}
+{% include "gemm/mainloop_promoted.cuh" %}
+{%- when None -%}
 {% include "gemm/mainloop_wgmma.cuh" %}
+{%- endmatch %}
 
 {% if r.keeps() -%}
 {% include "gemm/keep.cuh" %}

@@ -1,5 +1,5 @@
 using Params   = [[ c.plan.name() ]]_params;
-using Element  = [[ c.element ]];  // A and B
+using Element  = [[ c.element ]];  // [[ c.of_element ]]
 {%- for t in c.epilogue() %}
 using Element[[ t.is.name ]] = [[ t.is.dtype.cxx() ]];
 {%- endfor %}

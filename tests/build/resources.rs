@@ -49,9 +49,8 @@ fn lines(plan: &Plan, compiled: &Compiled) -> Vec<String> {
 /// The texts of the catalogue, and what they are made of.
 pub(crate) fn whole_catalogue() -> Vec<(Plan, Unit)> {
     let entries = FAMILIES.iter().flat_map(|family| family.catalogue.iter().map(move |settings| (family, settings)));
-    let plans = entries.map(|(family, settings)| {
-        family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("a catalogue entry")
-    });
+    let plans = entries
+        .map(|(family, settings)| family.usual_plan(&Settings::parse_lines(settings)).expect("a catalogue entry"));
     plans.flat_map(|plan| plan.texts().to_vec()).map(|part| (part.clone(), render(&part))).collect()
 }
 

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cutemplate::arch::{Arch, Targets};
+use cutemplate::arch::Arch;
 use cutemplate::build::{Compiled, Compiler};
 use cutemplate::exec::ptx::{Modes, Placement};
 use cutemplate::exec::{Job, Report};
@@ -31,7 +31,7 @@ pub(crate) fn catalogue() -> Vec<Kernel> {
 pub(crate) fn for_arch(arch: Arch) -> Vec<Kernel> {
     let entries = FAMILIES.iter().flat_map(|family| family.catalogue.iter().map(move |settings| (family, settings)));
     let plan = |(family, settings): (&Family, &&str)| {
-        family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("a catalogue entry")
+        family.usual_plan(&Settings::parse_lines(settings)).expect("a catalogue entry")
     };
     (0..).zip(entries.map(plan)).flat_map(|(index, plan)| parts(index, &plan, arch)).collect()
 }

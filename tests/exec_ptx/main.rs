@@ -24,6 +24,8 @@ mod kernels;
 #[path = "../support/made.rs"]
 mod made;
 #[cfg(feature = "build")]
+mod narrow;
+#[cfg(feature = "build")]
 mod needed;
 #[cfg(feature = "build")]
 mod own;

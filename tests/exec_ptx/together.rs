@@ -69,7 +69,7 @@ pub(crate) fn ptx(kernel: &Kernel) -> &'static str {
 }
 
 /// What is not an entry of another kernel.
-fn of_entries(whole: &str, kernel: &Kernel) -> String {
+pub(crate) fn of_entries(whole: &str, kernel: &Kernel) -> String {
     let own: Vec<String> =
         kernel.plan.entries().iter().map(|entry| format!(".visible .entry {}(", entry.name)).collect();
     let (mut text, mut depth, mut found, mut another) = (String::new(), 0, 0, false);

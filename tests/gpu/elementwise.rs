@@ -26,7 +26,7 @@ fn additions() -> Vec<Plan> {
 }
 
 fn catalogue() -> Vec<Plan> {
-    let plan = |f: &cutemplate::recipe::Family, s: &str| f.plan(&Settings::parse_lines(s), None, &Targets::default());
+    let plan = |f: &cutemplate::recipe::Family, s: &str| f.usual_plan(&Settings::parse_lines(s));
     let all = FAMILIES.iter().flat_map(|f| f.catalogue.iter().map(move |s| plan(f, s).expect("a catalogue entry")));
     all.flat_map(|plan| plan.texts().to_vec()).collect()
 }

@@ -1,7 +1,7 @@
 //! The tensor-core kernels: every part of the catalogue's plans at sizes around its tiles, f16 and f32 out, integers bitwise and
 //! reals within the proven bound, by leading dimensions of any kind; the typed launch takes the part of the GPU.
 
-use cutemplate::arch::{Arch, Targets};
+use cutemplate::arch::Arch;
 use cutemplate::artifact::{Artifact, Code, Parts, Ptx, Text};
 use cutemplate::digest::Digest;
 use cutemplate::launch::{self, DeviceTensor, Gpu};
@@ -49,9 +49,13 @@ const SIZES: &[[i64; 3]] = &[
     [5, 7, 0],
 ];
 
+fn usual(recipe: Gemm) -> Plan {
+    recipe.plan(&recipe.usual_targets()).expect("a right recipe")
+}
+
 fn plans() -> Vec<Plan> {
     let recipe = |settings: &&str| Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    Gemm::CATALOGUE.iter().map(|settings| recipe(settings).plan(&Targets::default()).expect("a right recipe")).collect()
+    Gemm::CATALOGUE.iter().map(|settings| usual(recipe(settings))).collect()
 }
 
 /// The two texts of a recipe run on one GPU, each compiled for its own architecture.
@@ -83,8 +87,12 @@ fn random_recipes_are_refused_or_right() {
     let count = variables::number("CUTEMPLATE_GEMM_RECIPES").unwrap_or(8);
     let gpu = gpu::find();
     let mut tally = Tally::default();
-    let targets = Targets::new(ARCHS).expect("architectures");
-    let plans = tally.plan("gemm", (first..).take(count as usize).map(|index| (index, drawn(index))), &targets);
+    let recipes = (first..).take(count as usize).map(|index| (index, drawn(index)));
+    let planned = |one: (u64, Gemm)| {
+        let targets = one.1.usual_targets();
+        tally.plan("gemm", [one], &targets)
+    };
+    let plans: Vec<Kernel> = recipes.flat_map(planned).collect();
     for arch in ARCHS {
         let kernels: Vec<Kernel> = plans.iter().flat_map(|whole| parts(whole.index, &whole.plan, arch)).collect();
         batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel| {

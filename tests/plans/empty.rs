@@ -1,7 +1,6 @@
 //! Contract: nothing to do is one rule. Where no output has an element nothing is launched, from any address; where a sum has no
 //! term the kernel runs, and writes what the rest of its function makes of 0.
 
-use cutemplate::arch::Targets;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::FAMILIES;
 use cutemplate::settings::Settings;
@@ -26,7 +25,7 @@ fn nothing_is_launched_for_outputs_without_elements_and_sums_of_nothing_are_writ
     let (mut nothing, mut sums) = (0, 0);
     for family in FAMILIES {
         for text in family.catalogue {
-            let plan = family.plan(&Settings::parse_lines(text), None, &Targets::default());
+            let plan = family.usual_plan(&Settings::parse_lines(text));
             let plan = plan.unwrap_or_else(|error| panic!("{text}: {error}"));
             let example = plan.abi().problem_shape().expect("a problem").example().to_vec();
             let mut problems: Vec<Vec<i64>> = (0..example.len())

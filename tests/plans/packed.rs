@@ -5,7 +5,8 @@ use cutemplate::arch::Arch;
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::plan::{Binding, ModeStride, Operand, Plan};
-use cutemplate::recipe::{Gemm, Recipe};
+use cutemplate::recipe::{Gemm, Recipe, family};
+use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::verify::TensorLayout;
 use cutemplate::view::{ViewLayout, ViewRef};
@@ -106,7 +107,7 @@ fn rows(plan: &Plan, binding: &Binding, param: &str) -> Rows {
     let matrices = if apart > 0 { batches } else { 1 };
     // A is (M,K), B is (K,N).
     let along_k = 1 - at;
-    let turned = view.dtype == DType::F32 && unit != along_k;
+    let turned = matches!(view.dtype, DType::F32 | DType::E4m3 | DType::E5m2) && unit != along_k;
     let along = if turned { along_k } else { unit };
     Rows { view, turned, rows: shape[1 - along], columns: shape[along], ld: stride[1 - unit], matrices, apart }
 }
@@ -194,10 +195,10 @@ fn sums(plan: &Plan, binding: &Binding, packs: u64) -> Result<u64, String> {
 /// Problems with gaps, beside multiples of a vector, with one matrix for all batches, of every major.
 #[test]
 fn what_is_packed_fits_in_the_workspace() {
-    let mut packed = [0_usize; 4];
+    let (gemm, mut packed) = (family("gemm").expect("registered"), [0_usize; 4]);
     let others = ["batched=true\na=col\nd=col", "batched=true\nb=row\ndtype=bf16\nout=f32"];
     for (index, settings) in (0..).zip(Gemm::CATALOGUE.iter().copied().chain(others)) {
-        let plan = planned(settings, &ARCHS).expect("a right recipe");
+        let plan = gemm.usual_plan(&Settings::parse_lines(settings)).expect("a right recipe");
         for part in plan.texts() {
             let kernel = Kernel { index, unit: render(part), plan: part.clone() };
             for problem in kernel.problems(60, 100_000_000) {

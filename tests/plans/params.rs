@@ -3,7 +3,6 @@
 
 use std::process::Command;
 
-use cutemplate::arch::Targets;
 use cutemplate::emit::render;
 use cutemplate::plan::{ParamStruct, ParamType, Plan};
 use cutemplate::recipe::FAMILIES;
@@ -76,7 +75,7 @@ fn as_the_plan_does() {
     let mut plans: Vec<Plan> = Vec::new();
     for family in FAMILIES {
         for settings in family.catalogue {
-            let plan = family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("catalogue");
+            let plan = family.usual_plan(&Settings::parse_lines(settings)).expect("catalogue");
             plans.extend(plan.texts().iter().cloned());
         }
     }

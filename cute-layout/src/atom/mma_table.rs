@@ -190,4 +190,6 @@ pub(super) const FAMILIES: &[Family] = &[
     family([F16, E5M2, E5M2], 32, Some(GMMA_A_8B), "_RS_TN"),
     family([F32, E5M2, E5M2], 32, None, "_SS_TN"),
     family([F32, E5M2, E5M2], 32, Some(GMMA_A_8B), "_RS_TN"),
+    family([F32, E4M3, E5M2], 32, None, "_SS_TN"),
+    family([F32, E5M2, E4M3], 32, None, "_SS_TN"),
 ];

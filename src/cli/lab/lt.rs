@@ -27,11 +27,17 @@ fn failed(error: result::CublasError) -> BenchError {
     BenchError::Cublas(format!("cublasLt: {error}"))
 }
 
+/// How products are computed: the type of sums, and whether those of 8-bit floats keep no more bits than tensor cores do.
+pub(super) type Compute = (sys::cublasComputeType_t, bool);
+
+/// In f32, which is not rounded to tf32.
+const F32: Compute = (sys::cublasComputeType_t::CUBLAS_COMPUTE_32F, false);
+
 /// A handle, with a workspace on the device of a stream.
 pub(super) struct CublasLt {
     handle: sys::cublasLtHandle_t,
     /// The arithmetic of the timed products.
-    pub(super) compute: sys::cublasComputeType_t,
+    pub(super) compute: Compute,
     workspace: u64,
     // The memory at that address.
     _workspace: CudaSlice<u8>,
@@ -49,8 +55,9 @@ impl CublasLt {
         let workspace = memory.device_ptr(stream).0;
         let handle = result::create_handle().map_err(failed)?;
         let compute = match arithmetic {
-            Arithmetic::Tf32 => sys::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
-            Arithmetic::F32 | Arithmetic::TensorCores => sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
+            Arithmetic::Tf32 => (sys::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32, false),
+            Arithmetic::Fp8 { promoted } => (F32.0, promoted == 0),
+            Arithmetic::F32 | Arithmetic::TensorCores => F32,
         };
         Ok(Self { handle, compute, workspace, _workspace: memory, stream: stream.clone() })
     }
@@ -65,7 +72,7 @@ impl CublasLt {
 
     /// D = A @ B by the algorithm that the heuristics propose first; f32 is not rounded to tf32.
     pub(super) fn product(&self, a: &ViewRef, b: &ViewRef, d: &ViewRef) -> Result<(), BenchError> {
-        let matmul = Matmul::new(&[*a, *b, *d], &Epilogue::PLAIN, &[], sys::cublasComputeType_t::CUBLAS_COMPUTE_32F)?;
+        let matmul = Matmul::new(&[*a, *b, *d], &Epilogue::PLAIN, &[], F32)?;
         let all = self.algorithms(&matmul, &[&matmul])?;
         let mut last = None;
         for algorithm in &all {
@@ -231,7 +238,9 @@ fn data_type(dtype: DType) -> Result<sys::cudaDataType, BenchError> {
         DType::F16 => Ok(sys::cudaDataType::CUDA_R_16F),
         DType::Bf16 => Ok(sys::cudaDataType::CUDA_R_16BF),
         DType::F32 => Ok(sys::cudaDataType::CUDA_R_32F),
-        other => Err(BenchError::Cublas(format!("found {other}, required f16, bf16 or f32"))),
+        DType::E4m3 => Ok(sys::cudaDataType::CUDA_R_8F_E4M3),
+        DType::E5m2 => Ok(sys::cudaDataType::CUDA_R_8F_E5M2),
+        other => Err(BenchError::Cublas(format!("found {other}, required f16, bf16, f32, e4m3 or e5m2"))),
     }
 }
 
@@ -251,7 +260,7 @@ impl Matmul {
         operands: &[ViewRef],
         epilogue: &Epilogue,
         scalars: &[f64],
-        compute: sys::cublasComputeType_t,
+        (compute, is_fast): Compute,
     ) -> Result<Self, BenchError> {
         use sys::cublasLtMatmulDescAttributes_t as Attribute;
         let wrong = || BenchError::Cublas("the operands are not matrices that cuBLAS takes".into());
@@ -268,6 +277,9 @@ impl Matmul {
         desc.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSA, &i32::from(product.x.turned))?;
         desc.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSB, &i32::from(product.y.turned))?;
         desc.set(Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE, &(word(epilogue) as u32))?;
+        if is_fast {
+            desc.set(Attribute::CUBLASLT_MATMUL_DESC_FAST_ACCUM, &1_i8)?;
+        }
         if let Some(bias) = epilogue.bias {
             let bias = operands.get(bias).ok_or_else(wrong)?;
             desc.set(Attribute::CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias.ptr)?;
@@ -279,7 +291,8 @@ impl Matmul {
         let layouts = [
             Layout::new(x.dtype, &product.x, batches)?,
             Layout::new(y.dtype, &product.y, batches)?,
-            Layout::new(d.dtype, &c, batches)?,
+            // No C has 8 bits (cuBLAS, "cublasLtMatmul", supported types).
+            Layout::new(if d.dtype == DType::E4m3 { DType::Bf16 } else { d.dtype }, &c, batches)?,
             Layout::new(d.dtype, &product.d, batches)?,
         ];
         let addresses = [&product.x, &product.y, &c, &product.d].map(|matrix| matrix.address);

@@ -128,7 +128,6 @@ impl Abi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arch::Targets;
     use crate::plan::Draft;
     use crate::plan::Plan;
     use crate::plan::tests::two_passes;
@@ -141,7 +140,7 @@ mod tests {
         let texts = move |family: &'static crate::recipe::Family| family.catalogue.iter().filter(quick).take(7);
         FAMILIES.iter().flat_map(move |family| {
             texts(family).map(|text| {
-                let plan = family.plan(&Settings::parse_lines(text), None, &Targets::default());
+                let plan = family.usual_plan(&Settings::parse_lines(text));
                 plan.expect("the catalogue is legal")
             })
         })

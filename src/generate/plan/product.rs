@@ -40,6 +40,11 @@ pub enum Arithmetic {
     TensorCores,
     /// The same with factors of f32, each rounded to tf32 first, 10 bits of fraction. A value halfway goes either way.
     Tf32,
+    /// By tensor cores, of 8-bit floats: products are exact, but a sum keeps 14 bits.
+    Fp8 {
+        /// Elements of K after which it is added to a sum in f32; 0 for never.
+        promoted: u32,
+    },
 }
 
 /// Whether a scalar, as the kernel gets it, is 0.

@@ -81,6 +81,23 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
         self.plan_as(&self.default_name(), targets)
     }
 
+    /// The architectures that it is planned for where none are asked for: those of [`Targets::default`] that it has instructions on.
+    ///
+    /// ```
+    /// use cutemplate::arch::{Arch, Targets};
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::recipe::{Gemm, Recipe};
+    ///
+    /// let floats_of_8_bits = Gemm::of(DType::E4m3)?;
+    /// assert!(floats_of_8_bits.plan(&Targets::default()).is_err(), "sm_80 has no such tensor cores");
+    /// let plan = floats_of_8_bits.plan(&floats_of_8_bits.usual_targets())?;
+    /// assert_eq!(plan.targets().archs(), [Arch::Sm90a]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn usual_targets(&self) -> Targets {
+        Targets::default()
+    }
+
     /// A name that tells the family and the main choices: `elementwise_add_f16`.
     fn default_name(&self) -> String;
 

@@ -166,7 +166,7 @@ mod tests {
         let settings = FAMILIES.iter().flat_map(|family| family.catalogue.iter().map(move |text| (family, text)));
         settings.flat_map(|(family, text)| {
             let settings = crate::settings::Settings::parse_lines(text);
-            let plan = family.plan(&settings, None, &Targets::default()).expect("the catalogue is planned");
+            let plan = family.usual_plan(&settings).expect("the catalogue is planned");
             plan.texts().to_vec()
         })
     }

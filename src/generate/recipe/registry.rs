@@ -40,6 +40,7 @@ pub struct Family {
     /// Arguments of the command line that show it at work, behind a command and its name.
     pub examples: &'static [(&'static str, &'static str)],
     plan: fn(&Settings, Option<&str>, &Targets) -> Result<Plan, PlanError>,
+    usual_targets: fn(&Settings) -> Targets,
     complete: fn(&Settings) -> Completed,
     candidates: fn(&Problem, &Machine, &Settings) -> Result<Vec<Settings>, PlanError>,
     chosen: fn(&Problem, &Machine, &Record, &Settings) -> Option<Completed>,
@@ -65,6 +66,9 @@ impl Family {
             rungs: R::RUNGS,
             examples: R::EXAMPLES,
             plan: plan::<R>,
+            usual_targets: |settings| {
+                R::from_settings(settings).map(|recipe| recipe.usual_targets()).unwrap_or_default()
+            },
             complete: |settings| R::from_settings(settings).map(|recipe| recipe.settings()),
             candidates: candidates::<R>,
             chosen: |problem, machine, record, given| {
@@ -80,6 +84,19 @@ impl Family {
     /// Every reason why the recipe does not exist, or why its kernel would be wrong.
     pub fn plan(&self, settings: &Settings, name: Option<&str>, targets: &Targets) -> Result<Plan, PlanError> {
         (self.plan)(settings, name, targets)
+    }
+
+    /// The same under the default name, for the architectures of [`Family::usual_targets`].
+    ///
+    /// # Errors
+    /// As [`Family::plan`].
+    pub fn usual_plan(&self, settings: &Settings) -> Result<Plan, PlanError> {
+        self.plan(settings, None, &self.usual_targets(settings))
+    }
+
+    /// The architectures that the recipe of these settings is planned for where none are asked for: [`Recipe::usual_targets`].
+    pub fn usual_targets(&self, settings: &Settings) -> Targets {
+        (self.usual_targets)(settings)
     }
 
     /// All settings of the recipe that these make.

@@ -3,7 +3,7 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::sums::{EXACT, Spread, is_integer};
+use super::sums::{Spread, is_integer, largest, least};
 use super::tf32;
 use crate::dtype::{DType, Element};
 use crate::expr::Bounds;
@@ -15,6 +15,8 @@ use crate::view::ViewLayout;
 pub(super) struct Given<'a> {
     baseline: Baseline<'a>,
     spread: Spread,
+    /// How far its own sums may be off.
+    library: Spread,
     /// Whether all factors are integers that are multiplied as they are.
     integers: bool,
 }
@@ -34,6 +36,15 @@ impl<'a> Given<'a> {
         let spread = match arithmetic {
             Arithmetic::Tf32 => spread.of_rounded(k.max(0) as usize, factors()),
             Arithmetic::F32 | Arithmetic::TensorCores => spread,
+            Arithmetic::Fp8 { .. } => {
+                let of = |t: &&Tensor| (largest(values(t, 0)), least(t.dtype(), arithmetic));
+                let all: Vec<(f64, f64)> = inputs.iter().take(2).map(of).collect();
+                spread.of_small(k.max(0) as usize, [all[0], all[1]])
+            }
+        };
+        let library = match arithmetic {
+            Arithmetic::Fp8 { .. } => Spread::of(k.max(0) as usize, Arithmetic::TensorCores),
+            _ => spread,
         };
         let exact = |x: f32| is_integer(x) && (arithmetic != Arithmetic::Tf32 || tf32::rounded(x) == x);
         for tensor in [product, sizes] {
@@ -42,11 +53,11 @@ impl<'a> Given<'a> {
                 return wrong(format!("{tensor:?}, and a product of f32 ({m},{n},{l})"));
             }
         }
-        if spread.relative >= 0.5 {
+        if library.relative >= 0.5 {
             return wrong(format!("K = {k}: a sum of that many products may have no correct digit"));
         }
         let integers = inputs.iter().take(2).all(|t| first(t.size(), |i| values(t, i), |x| !exact(x)).is_none());
-        let given = Self { baseline, spread, integers };
+        let given = Self { baseline, spread, library, integers };
         let wrong_one = |(product, size): (f32, f32)| {
             // The comparison is false for NaN.
             let right = given.spread.greatest(given.largest(f64::from(size))) <= f64::from(f32::MAX);
@@ -60,7 +71,13 @@ impl<'a> Given<'a> {
 
     /// The largest exact sum of sizes whose rounded one is this.
     fn largest(&self, size: f64) -> f64 {
-        (size + self.spread.absolute) / (1.0 - self.spread.relative)
+        (size + self.library.absolute) / (1.0 - self.library.relative)
+    }
+
+    /// How far the kernel's sum and the library's may be apart, of terms of this size.
+    fn error(&self, size: f64) -> f64 {
+        let largest = self.largest(size);
+        self.spread.error(largest) + self.library.error(largest)
     }
 
     /// Whether these elements are the accumulators, rounded to their type: between the bounds of each, or equal to its
@@ -76,10 +93,10 @@ impl<'a> Given<'a> {
             && with_scalar!(output.dtype(), T => {
                 let is_right = |((found, product), size): ((&T, &f32), &f32)| {
                     let (product, size) = (f64::from(*product), f64::from(*size));
-                    if self.integers && size < EXACT {
+                    if self.integers && size < self.spread.exact() {
                         return found.bits() == T::nearest(product + 0.0).bits();
                     }
-                    let error = 2.0 * self.spread.error(self.largest(size));
+                    let error = self.error(size);
                     let value = found.value();
                     product - error < value && value < product + error
                 };
@@ -107,11 +124,11 @@ impl GivenSums<'_> {
             return Bounds::point(f64::NAN);
         };
         // Partial sums of integers only grow, so that none before this one was rounded.
-        if self.given.integers && size < EXACT {
+        if self.given.integers && size < self.given.spread.exact() {
             // What began with 0 is never -0.
             return Bounds::point(product + 0.0);
         }
-        let error = 2.0 * self.given.spread.error(self.given.largest(size));
+        let error = self.given.error(size);
         Bounds::between(product - error, product + error)
     }
 }

@@ -1,6 +1,7 @@
 //! Bounds of sums of products: every accumulator of a product of matrices.
 
 use super::tf32;
+use crate::dtype::DType;
 use crate::expr::{Bounds, Compute};
 use crate::plan::Arithmetic;
 use crate::tensor::parallel::GRAIN;
@@ -15,6 +16,11 @@ const U64: f64 = 1.0 / EXACT64;
 /// Up to here, every integer is an f64.
 const EXACT64: f64 = 9_007_199_254_740_992.0;
 
+/// Products of 8-bit floats that a tensor core adds at a time, at least.
+const FEWEST_FP8: usize = 16;
+/// Up to here, every integer has 14 bits, and no term of a sum of them has one below 13 of the largest.
+const EXACT_FP8: f64 = 16_384.0;
+
 /// The factors of the sums over k of `A(m,k,l) * B(k,n,l)`.
 pub(super) struct Computed {
     /// Elements of A, `(M,K,L)`, those of one m and l side by side.
@@ -28,6 +34,8 @@ pub(super) struct Computed {
     batches: usize,
     /// For each l and n, whether all elements of B are integers.
     integers: Vec<bool>,
+    /// Of A and B, the sizes that what is smaller counts as.
+    least: [f64; 2],
     spread: Spread,
 }
 
@@ -54,6 +62,27 @@ fn packed(tensor: &Tensor, batches: usize) -> Vec<f32> {
     (0..batches).flat_map(|l| all.iter().skip(l).step_by(batches).copied()).collect()
 }
 
+/// Tensor cores align 8-bit floats below the normal numbers as they align the smallest of those: the size that such a one counts as in
+/// a sum's error.
+pub(super) fn least(dtype: DType, arithmetic: Arithmetic) -> f64 {
+    match (arithmetic, dtype) {
+        (Arithmetic::Fp8 { .. }, DType::E4m3) => libm::ldexp(1.0, -6),
+        (Arithmetic::Fp8 { .. }, DType::E5m2) => libm::ldexp(1.0, -14),
+        _ => 0.0,
+    }
+}
+
+/// The size that an element counts as, at least so large unless it is 0.
+pub(super) fn counted(x: f64, least: f64) -> f64 {
+    // The comparison is false for NaN.
+    if x != 0.0 && x.abs() < least { least } else { x.abs() }
+}
+
+/// The largest size of some factors.
+pub(super) fn largest(factors: impl Iterator<Item = f32>) -> f64 {
+    factors.fold(0.0, |largest, x| largest.max(f64::from(x.abs())))
+}
+
 pub(super) fn is_integer(x: f32) -> bool {
     x.is_finite() && x.fract() == 0.0
 }
@@ -62,6 +91,7 @@ impl Computed {
     /// For `[M, N, K, L]`; a K of 0 takes the place of factors that are not read.
     pub(super) fn new(a: &Tensor, b: &Tensor, extents: [i64; 4], arithmetic: Arithmetic) -> Self {
         let [_, n, k, batches] = extents.map(|e| e.max(0) as usize);
+        let least = [a, b].map(|factor| least(factor.dtype(), arithmetic));
         let (a, b) = if k == 0 { (Vec::new(), Vec::new()) } else { (packed(a, batches), packed(b, batches)) };
         let (mut a, mut b, mut steps) = (a, b, [Vec::new(), Vec::new()]);
         if arithmetic == Arithmetic::Tf32 {
@@ -73,7 +103,7 @@ impl Computed {
             flags.iter_mut().zip(elements).for_each(|(flag, x)| *flag &= is_integer(*x));
         }
         let spread = Spread::of(k, arithmetic);
-        Self { a, b, steps, n, k, batches, integers, spread }
+        Self { a, b, steps, n, k, batches, integers, least, spread }
     }
 
     fn row_of_a(&self, m: usize, l: usize) -> &[f32] {
@@ -128,14 +158,16 @@ impl Computed {
     fn bounds_of(&self, m: usize, l: usize) -> Vec<Bounds> {
         let row = self.row_of_a(m, l);
         let (mut sums, mut sizes) = (vec![0.0_f64; self.n], vec![0.0_f64; self.n]);
+        let [least_a, least_b] = self.least;
         for (k, a) in row.iter().enumerate() {
             let b = &self.b[(l * self.k + k) * self.n..][..self.n];
             let a = f64::from(*a);
+            let size_a = counted(a, least_a);
             for ((sum, size), b) in sums.iter_mut().zip(&mut sizes).zip(b) {
                 // Exact: two significands of 24 bits, and exponents far from the ends of f64.
                 let product = a * f64::from(*b);
                 *sum += product;
-                *size += product.abs();
+                *size += size_a * counted(f64::from(*b), least_b);
             }
         }
         let integers = row.iter().all(|x| is_integer(*x));
@@ -145,7 +177,7 @@ impl Computed {
             // A sum of sums: it adds this many numbers itself.
             let moved = moved[n] * (1.0 + spread.relative);
             let size = size + moved;
-            if moved == 0.0 && integers && size <= EXACT && self.integers[l * self.n + n] {
+            if moved == 0.0 && integers && size <= spread.exact && self.integers[l * self.n + n] {
                 // What began with 0 is never -0.
                 return Bounds::point(*sum);
             }
@@ -214,13 +246,31 @@ impl Spread {
         match arithmetic {
             Arithmetic::F32 => Self::new(k),
             Arithmetic::TensorCores | Arithmetic::Tf32 => Self::new(k.div_ceil(4) * 12),
+            Arithmetic::Fp8 { promoted } => Self::of_fp8(k, promoted as usize),
         }
+    }
+
+    /// For sums of K products of 8-bit floats on tensor cores, added to a sum in f32 after each `promoted` of them, unless that is 0.
+    ///
+    /// A tensor core adds exact products and an accumulator, at least 16 products at a time. It cuts all of them off 13 bits below the
+    /// exponent of the largest, and then the sum below its upper 14 bits (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor
+    /// Cores and Matrix Cores", arXiv 2511.10909). What is cut off only makes a term smaller, so no sum is larger than its terms'
+    /// sizes together, S. Let u = 2^-13. A cut takes less than u S, and no more than the term. So an addition takes less than u S from
+    /// the accumulator and from its result, and all of them less than K u S from the products, and no more than S.
+    ///
+    /// A sum in f32 then has all of these, and rounds once for each of them.
+    fn of_fp8(k: usize, promoted: usize) -> Self {
+        let u = 1.0 / 8192.0;
+        let together = if promoted == 0 { k } else { promoted.min(k) };
+        let cut = 2.0 * u * together.div_ceil(FEWEST_FP8) as f64 + (u * together as f64).min(1.0);
+        let in_f32 = Self::new(k.div_ceil(FEWEST_FP8));
+        Self { relative: cut + in_f32.relative * (1.0 + cut), exact: EXACT_FP8, ..in_f32 }
     }
 
     /// The same with each factor rounded first: by a relative error, or by half of the distance between the smallest
     /// numbers.
     pub(super) fn of_rounded(self, k: usize, factors: impl Iterator<Item = f32>) -> Self {
-        let largest = factors.fold(0.0_f64, |largest, x| largest.max(f64::from(x.abs())));
+        let largest = largest(factors);
         // (1 + u)^2 - 1 for both factors of a product.
         let (share, least) = ((2.0 + tf32::SHARE) * tf32::SHARE, tf32::LEAST * (2.0 * largest + tf32::LEAST));
         Self {
@@ -228,6 +278,12 @@ impl Spread {
             absolute: self.absolute + k as f64 * least * (1.0 + self.relative),
             ..self
         }
+    }
+
+    /// The same for sizes that are sums of `|a| |b|`, of factors that are (at most this large, count as at least that large).
+    pub(super) fn of_small(self, k: usize, [(a, least_a), (b, least_b)]: [(f64, f64); 2]) -> Self {
+        let uncounted = k as f64 * (least_a * b + a * least_b + least_a * least_b);
+        Self { absolute: self.absolute + self.relative * uncounted, ..self }
     }
 
     pub(super) fn new(k: usize) -> Self {
@@ -367,7 +423,6 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
     use crate::tensor::{Fill, TensorLayout};
 
     fn factor(rows: u64, cols: u64, fill: Fill, seed: u64) -> Tensor {
@@ -422,6 +477,64 @@ mod tests {
             sum = cut(total, ulp(total));
         }
         sum as f32
+    }
+
+    /// A tensor core's sum of 8-bit floats, 16 products at a time: all terms cut 13 bits below the largest, and the sum to 14 bits; after
+    /// each `promoted` of them added to an f32.
+    fn of_few_bits(terms: &[f64], promoted: usize) -> f64 {
+        let cut = |x: f64, largest: f64| {
+            let unit = 2.0_f64.powi(largest.abs().log2().floor() as i32 - 13);
+            if x == 0.0 { 0.0 } else { (x / unit).trunc() * unit }
+        };
+        let mut whole = 0.0_f32;
+        for part in terms.chunks(if promoted == 0 { terms.len() } else { promoted }) {
+            let mut sum = 0.0_f64;
+            for group in part.chunks(16) {
+                let all = || group.iter().copied().chain([sum]);
+                let largest = all().fold(0.0_f64, |a, b| a.max(b.abs()));
+                let total: f64 = all().map(|x| cut(x, largest)).sum();
+                sum = cut(total, total);
+            }
+            whole += sum as f32;
+        }
+        f64::from(whole)
+    }
+
+    #[test]
+    fn what_sums_of_8_bit_floats_lose_is_within_their_bound_and_beyond_that_of_16_bits() {
+        // The largest first, so that each later one loses most of what it has, or all.
+        for (k, promoted) in [(16, 0), (64, 0), (1000, 0), (1000, 128), (4096, 0), (4096, 128), (4096, 32)] {
+            for small in [1.999 / 8192.0, 0.999 / 8192.0] {
+                let mut terms = vec![small; k];
+                terms[0] = 1.0;
+                let exact: f64 = terms.iter().sum();
+                let error = (of_few_bits(&terms, promoted) - exact).abs();
+                let of = |arithmetic| Spread::of(k, arithmetic).error(exact);
+                assert!(error <= of(Arithmetic::Fp8 { promoted: promoted as u32 }), "K = {k}, {promoted}: {error:e}");
+                assert!(error > of(Arithmetic::TensorCores), "K = {k}, {promoted}: {error:e} is nothing to allow for");
+            }
+        }
+        let of = |promoted| Spread::of(4096, Arithmetic::Fp8 { promoted }).relative;
+        assert!(of(128) < of(0) / 20.0 && of(0) < 1.1, "{} and {}", of(128), of(0));
+    }
+
+    #[test]
+    fn floats_below_the_normal_numbers_count_as_the_smallest_of_those() {
+        let spread = |a: f32, dtype| {
+            let mut tensor = Tensor::new(dtype, TensorLayout::contiguous(1, 32)).expect("small");
+            with_scalar!(dtype, T => tensor.set_each::<T>(|_| T::nearest(a.into())));
+            let mut b = Tensor::new(DType::E4m3, TensorLayout::contiguous(32, 1)).expect("small");
+            b.set_each::<crate::dtype::E4m3>(|_| Scalar::nearest(1.0));
+            let sums = Computed::new(&tensor, &b, [1, 1, 32, 1], Arithmetic::Fp8 { promoted: 0 }).starting_at(0).next();
+            let (low, high) = sums.range().expect("numbers");
+            (high - low) / 2.0
+        };
+        let [small, normal] = [2.0_f32.powi(-9), 2.0_f32.powi(-6)].map(|a| spread(a, DType::E4m3));
+        // The ends of the bounds are at most 1, and rounded.
+        let same = |a: f64, b: f64| (a - b).abs() <= f64::EPSILON;
+        assert!(same(small, normal) && normal > 1e-3 && same(spread(0.0, DType::E4m3), 0.0), "{small} and {normal}");
+        let [small, normal] = [-16, -14].map(|power| spread(2.0_f32.powi(power), DType::E5m2));
+        assert!(same(small, normal) && normal > 1e-6, "{small} and {normal}");
     }
 
     #[test]

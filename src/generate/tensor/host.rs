@@ -363,6 +363,30 @@ impl Tensor {
         Ok(())
     }
 
+    /// The same elements in f16, each the nearest, with the same strides.
+    ///
+    /// # Errors
+    /// As [`Tensor::new`].
+    ///
+    /// ```
+    /// use cutemplate::dtype::E4m3;
+    /// use cutemplate::verify::Tensor;
+    /// use half::f16;
+    ///
+    /// let narrow = Tensor::of(&[E4m3(0x38), E4m3(0x7e)], &[2]).expect("two elements");
+    /// assert_eq!(narrow.to_f16()?.to_vec::<f16>(), Some(vec![f16::ONE, f16::from_f32(448.0)]));
+    /// # Ok::<(), cutemplate::verify::TensorError>(())
+    /// ```
+    pub fn to_f16(&self) -> Result<Tensor, TensorError> {
+        let mut wide = Tensor::new(DType::F16, self.layout())?;
+        with_scalar!(self.dtype, T => if let (Some(to), Some(from)) = (wide.span_mut::<half::f16>(), self.span::<T>()) {
+            for at in self.offsets() {
+                to[at] = half::f16::nearest(from[at].value());
+            }
+        });
+        Ok(wide)
+    }
+
     /// Fills the elements with a mark: a NaN that [`check`](crate::verify::check) recognises as never written. Types
     /// without NaN payloads have no such mark: see [`fill_unwritten`](crate::verify::fill_unwritten).
     pub fn fill_unwritten(&mut self) {

@@ -24,7 +24,7 @@ impl Tiling {
                     _ => {}
                 }
             }
-            let Some(promotion) = &mma.promotion else { continue };
+            let Some(promotion) = mma.promotion.as_ref().filter(|_| !self.pipelines.is_empty()) else { continue };
             let of = |tensor: &&str| self.pipelines.iter().position(|pipeline| pipeline.tensors.contains(tensor));
             let factors = mma.factors().into_iter().filter_map(|(_, factor)| match factor {
                 Factor::Shared(name) => Some(name),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use cutemplate::arch::Targets;
 use cutemplate::bundle::{Embedded, rust_module};
 use cutemplate::emit::render;
 use cutemplate::plan::Plan;
@@ -19,7 +18,7 @@ pub(super) static CATALOGUE: LazyLock<Vec<Plan>> = LazyLock::new(catalogue);
 pub(super) static FILES: LazyLock<Files> = LazyLock::new(|| files(&CATALOGUE));
 
 pub(super) fn catalogue() -> Vec<Plan> {
-    let plan = |f: &Family, s: &str| f.plan(&Settings::parse_lines(s), None, &Targets::default());
+    let plan = |f: &Family, s: &str| f.usual_plan(&Settings::parse_lines(s));
     let all = FAMILIES.iter().flat_map(|f| f.catalogue.iter().map(move |s| plan(f, s).expect("a catalogue entry")));
     all.collect()
 }

@@ -28,7 +28,7 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&str, &str, &str); 18] = [
+const BY_DIGEST: [(&str, &str, &str); 19] = [
     ("elementwise_apply/naive.cuh", "elementwise_apply_f16_naive", "30 lines, the simplest rung"),
     ("elementwise_apply/tv.cuh", "elementwise_apply_f16_tv", "shares head, tensors and main loop with the whole ones"),
     ("elementwise_apply/tiles.cuh", "elementwise_apply_f16_tv", "the tiles of that rung"),
@@ -37,6 +37,11 @@ const BY_DIGEST: [(&str, &str, &str); 18] = [
     ("rows/written.cuh", "rows_bf16_2048", "outputs of rows and groups: 16 lines"),
     ("sum/reduce_warp.cuh", "sum_f32_warp", "the first half of the whole one"),
     ("gemm/keep.cuh", "gemm_f16_sm90a", "37 lines; a third text of sm_90a would be 1,143"),
+    (
+        "gemm/mainloop_promoted.cuh",
+        "gemm_e5m2_e4m3_promote128_e4m3_nnt_128x128x64_cluster1x2_sm90a",
+        "53 lines beside a consumer that is that of the whole texts",
+    ),
     (
         "gemm/pingpong.cuh",
         "gemm_f16_128x192x64_pingpong_sm90a",

@@ -19,6 +19,11 @@ fn rejected(settings: &str) -> Vec<Diagnostic> {
     planned(settings, &[Arch::Sm80, Arch::Sm90a]).expect_err("refused")
 }
 
+/// On the architecture that multiplies 8-bit floats.
+fn narrow(settings: &str) -> Vec<Diagnostic> {
+    planned(settings, &[Arch::Sm90a]).expect_err("refused")
+}
+
 /// A, B and D of (M,N,K) without gaps, far apart.
 pub(crate) fn views(plan: &Plan, [m, n, k]: [i64; 3]) -> Vec<ViewRef> {
     views_of(plan, &[m, n, k])
@@ -69,6 +74,11 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("another type of D", rejected("out=bf16")),
         ("factors of f32", rejected("dtype=f32")),
         ("a launch of two texts", of_two_texts()),
+        ("8-bit floats on an architecture without their tensor cores", rejected("dtype=e4m3")),
+        ("8-bit floats beside others, promoted within k-tiles", narrow("dtype=bf16\ndtype_b=e5m2\npromote=128")),
+        ("a type of D that 8-bit floats have none of", narrow("dtype=e4m3\nout=e5m2\npromote=96")),
+        ("rows of a D of 8 bits that no swizzle has", narrow("dtype=e4m3\nout=e4m3\ntile=128x80x128")),
+        ("two accumulators for each sum of a large tile", narrow("dtype=e4m3\npromote=128\ntile=128x256x128")),
         ("clusters, groups and CTAs that there are not", rejected("cluster=3x1\ngroup=0\nctas=0\nsm80_ctas=0")),
         ("tiles that no warpgroup, warp or swizzle has", rejected("tile=96x40x24\nsm80_tile=96x48x24")),
         ("a tile of more than a box", rejected("tile=512x128x64")),

@@ -21,6 +21,7 @@ pub(crate) fn drawn(index: u64) -> Gemm {
     let any = random.chance(10);
     let dtype = random.pick(Factors::ALL);
     let factors = dtype.dtype();
+    let is_narrow = factors.bytes().0 == 1;
     let bytes = factors.bytes().0 as u32;
     let tile = |random: &mut Random, columns: &[u32], capacity: u32| {
         let k = random.pick(if any { &[16, 32, 96, 256] } else { &[32, 64, 128, 128] }) / bytes;
@@ -41,8 +42,12 @@ pub(crate) fn drawn(index: u64) -> Gemm {
         if usual { &[16, 32, 64, 96, 128, 192, 256] } else { &[48, 80, 112, 144, 160, 176, 208, 224, 240] };
     let own = tile(random, columns, 160_000);
     let older = tile(random, &[32, 64, 96, 128, 256], 98_000);
-    let out =
-        if any { random.pick(&[DType::F16, DType::Bf16, DType::I8]) } else { random.pick(&[factors, DType::F32]) };
+    let outs: &[DType] = match is_narrow {
+        _ if any => &[DType::F16, DType::Bf16, DType::I8],
+        true => &[DType::F16, DType::Bf16, DType::F32, DType::E4m3],
+        false => &[factors, DType::F32],
+    };
+    let out = random.pick(outs);
     let major = |random: &mut Random| random.pick(Major::ALL);
     let [a, b, d] = [0, 1, 2].map(|_| major(random));
     let batched = random.chance(30);
@@ -110,6 +115,16 @@ pub(crate) fn drawn(index: u64) -> Gemm {
     recipe.raster = random.pick(&[None, None, Some(Raster::AlongM), Some(Raster::AlongN)]);
     if random.chance(25) && recipe.epilogue.outputs() == 1 {
         recipe.epilogue = with_second(random, &recipe.epilogue);
+    }
+    if is_narrow || any {
+        recipe.dtype_b = random.pick(&[None, Some(Factors::E4m3), Some(Factors::E5m2)]);
+        let k = recipe.tile.0[2];
+        recipe.promote = random.pick(&[0, k, 2 * k, if any { 1 } else { 128 }]);
+        let n = &mut recipe.tile.0[1];
+        if !any {
+            *n = if recipe.out == DType::E4m3 { n.next_multiple_of(32) } else { *n };
+            *n = if recipe.promote > 0 { (*n).min(128) } else { *n };
+        }
     }
     if is_full {
         as_full_as_it_is_right(&mut recipe);

@@ -28,7 +28,7 @@ pub(super) fn registers(needs: &Needs<'_>, given: Option<u32>, keeps: bool) -> V
     let Some(staged) = needs.tiling.smem("D") else { return Vec::new() };
     let parts = u64::from(parts_of_tile(needs.tiling, staged)).max(1);
     let besides = keep::BESIDES + COMPUTES + if needs.tiling.streams_k() { SHARES } else { 0 };
-    let beside = keep::most(given).saturating_sub(needs.accumulators() + besides);
+    let beside = keep::most(given).saturating_sub(needs.held() + besides);
     let room = if keeps { keep::registers(needs) } else { beside } / parts;
     let words: Vec<u64> = needs.reads.iter().map(|operand| words(needs, operand, staged)).collect();
     let is_together = needs.tiling.teams() == 1 && needs.tiling.splits() == 1;

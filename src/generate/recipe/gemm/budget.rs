@@ -32,6 +32,12 @@ impl Needs<'_> {
         let [m, n, _] = self.tiling.tile.map(i64::unsigned_abs);
         m * n / u64::from(self.tiling.threads_of_tile()).max(1)
     }
+
+    /// The same during a mainloop: twice as many where sums move to f32.
+    pub(super) fn held(&self) -> u64 {
+        let promotes = self.tiling.mmas.iter().any(|mma| mma.promotion.is_some());
+        self.accumulators() * (1 + u64::from(promotes))
+    }
 }
 
 /// The registers of a text's threads.

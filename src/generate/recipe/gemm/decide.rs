@@ -166,6 +166,18 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
         let required = e.what_is_required().to_string();
         checks.push(Code::TileDivides, found, required, "threads and tiles divide", "tile=128x128x64".into());
     };
+    if isa == Isa::Sm80 && recipe.dtype.is_narrow() {
+        let archs: Vec<String> = own_targets.archs().iter().map(ToString::to_string).collect();
+        checks.push(
+            Code::Instruction,
+            format!("dtype = {}, for {}", recipe.dtype, archs.join(", ")),
+            "sm_90a".to_owned(),
+            "WGMMA multiplies floats of 8 bits; gemm has no text for older tensor cores that do",
+            "sm_90a as the only target, `--arch sm_90a`; elsewhere dtype=f16, whose values those of 8 bits all are"
+                .to_owned(),
+        );
+        return None;
+    }
     let own = isa.settings(recipe);
     let tiling = isa.tiling(recipe, &own).map_err(|e| algebra(e, checks)).ok()?;
     let direct = isa.direct(recipe, &tiling).map_err(|e| algebra(e, checks)).ok()?;
@@ -212,7 +224,11 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
             format!("{}: BM = {m}, BN = {n}: about {need} registers, {threads} threads", isa.suffix()),
             format!("at most {limit} registers a thread"),
             "accumulators that do not fit in registers are spilled to local memory, which is as slow as DRAM",
-            format!("a smaller BM or BN: {}=128x{}x{k}", isa.tile_key(), if tiling.teams() > 1 { 128 } else { 256 }),
+            format!(
+                "a smaller BM or BN: {}=128x{}x{k}",
+                isa.tile_key(),
+                if tiling.teams() > 1 || recipe.promote > 0 { 128 } else { 256 }
+            ),
         );
     } else {
         one_instruction(&tiling, checks);

@@ -24,6 +24,8 @@ struct Common<'a> {
     threads: u32,
     smem_bytes: u64,
     element: &'static str,
+    /// What has that type.
+    of_element: &'static str,
     aliases: Vec<Alias>,
     assertions: Vec<Assertion>,
     tensors: Vec<Shared>,
@@ -130,6 +132,12 @@ impl Common<'_> {
     /// Whether a CTA computes its tile from the turn's number, instead of advancing from the tile before.
     fn finds_anew(&self) -> bool {
         self.part.isa == Isa::Sm80
+    }
+
+    /// After how many k-tiles, and elements of K, a sum moves to f32.
+    fn promotes(&self) -> Option<[u32; 2]> {
+        let promotion = self.part.tiling.mmas.iter().find_map(|mma| mma.promotion.as_ref())?;
+        Some([promotion.every, self.part.recipe.promote])
     }
 
     /// The last mode in the shape of a tensor of all tiles.
@@ -313,6 +321,10 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
         threads: tiling.threads(),
         smem_bytes: part.smem.0,
         element: element(part),
+        of_element: match part.recipe.factors() {
+            [a, b] if a == b => "A and B",
+            _ => "A; B is packed as its bits",
+        },
         aliases,
         assertions,
         tensors: tiling.smem.iter().map(|tensor| shared(part, tensor)).collect(),
@@ -324,13 +336,13 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
 fn element(part: &Part) -> &'static str {
     match (part.recipe.dtype, part.isa) {
         (Factors::Tf32, Isa::Sm90a) => "tfloat32_t",
-        (factors, _) => emit::element(factors.dtype()),
+        _ => emit::element(part.recipe.factors()[0].dtype()),
     }
 }
 
 fn shared(part: &Part, tensor: &SmemTensor) -> Shared {
     let is_factor = part.tiling.operands().any(|operand| operand.name == tensor.name);
-    let ty = if is_factor { element(part) } else { emit::element(tensor.dtype) };
+    let ty = if is_factor && part.recipe.dtype == Factors::Tf32 { element(part) } else { emit::element(tensor.dtype) };
     Shared {
         name: tensor.name,
         param: tensor.name.to_lowercase(),

@@ -36,8 +36,10 @@ fn keeps(needs: &Needs<'_>, staged: &SmemTensor, given: Option<u32>) -> bool {
         && needs.tensors() <= TENSORS
         && needs.tiling.teams() == 1
         && needs.tiling.splits() == 1
+        // What a thread copies at a time is whole registers.
+        && needs.recipe.out.bytes().0 > 1
         && i64::from(parts_of_tile(needs.tiling, staged)) > buffers
-        && needs.accumulators() + registers(needs) + BESIDES <= most(given)
+        && needs.held() + registers(needs) + BESIDES <= most(given)
 }
 
 /// For a kept tile: the buffers of D, followed by the stages of A as slices of D. After the mainloop, a warpgroup

@@ -26,7 +26,8 @@ pub(super) fn params(part: &Part) -> ParamStruct {
     }
     fields.extend(of.addresses());
     let also = if part.tiling.streams_k() { "; behind them the sums of shared tiles" } else { "" };
-    let doc = format!("packed A, then packed B: rows at multiples of 128 bytes{also}");
+    let row = (64 * recipe.dtype.dtype().bytes().0).min(128);
+    let doc = format!("packed A, then packed B: rows at multiples of {row} bytes{also}");
     fields.push((WORKSPACE.to_owned(), ParamType::MutPtr, doc, Given::Follows));
     if part.isa == Isa::Sm90a && recipe.batched {
         let docs = [("each_a", "A"), ("each_b", "B")];
@@ -173,7 +174,8 @@ impl Gemm {
 
     /// The operands as a launch has them, each with the field of the text that it is.
     fn arguments(&self, product: &Product) -> Vec<Operand> {
-        let (dtypes, majors) = ([self.dtype.dtype(), self.out], [self.a, self.b, self.d]);
+        let of_b = self.dtype_b.unwrap_or(self.dtype);
+        let (dtypes, majors) = ([self.dtype.dtype(), of_b.dtype(), self.out], [self.a, self.b, self.d]);
         let mut operands = self.epilogue().operands(product.has_c(), dtypes, majors);
         if self.is_turned() {
             for (operand, param) in operands.iter_mut().zip(["b", "a"]) {

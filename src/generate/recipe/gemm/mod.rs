@@ -1,4 +1,4 @@
-//! `gemm`: D = epilogue(A @ B, C, ..) on tensor cores, factors of 16 bits or tf32, f32 accumulation. Each group of architectures
+//! `gemm`: D = epilogue(A @ B, C, ..) on tensor cores, factors of 8 or 16 bits or tf32, f32 accumulation. Each group of architectures
 //! has a text of its own: `cp.async`, `ldmatrix` and `mma.sync` from sm_80 on; TMA, WGMMA, clusters and persistent CTAs on sm_90a.
 
 mod ahead;
@@ -24,9 +24,9 @@ mod usual;
 
 use half::{bf16, f16};
 
-use crate::arch::Targets;
+use crate::arch::{Arch, Targets};
 use crate::diagnostic::PlanError;
-use crate::dtype::DType;
+use crate::dtype::{DType, E4m3, E5m2};
 use crate::expr::Function;
 use crate::model::Machine;
 use crate::plan::Plan;
@@ -44,6 +44,10 @@ recipe! {
     ///
     /// With `dtype=tf32` A, B and D are f32, and each element of A and B is rounded to tf32, 10 bits of fraction, on its way. Tensor
     /// cores take tf32 along K only: a launch transposes operands that lie along M or N while it packs them.
+    ///
+    /// With `dtype=e4m3` or `e5m2`, A and B are floats of 8 bits, and `dtype_b` mixes the two. They lie along K like tf32, and only
+    /// sm_90a multiplies them. D is f16, bf16, f32 or e4m3. Tensor cores keep 14 bits of such a sum; `promote` moves it to f32 in time.
+    /// Scales are epilogue inputs: see [`Gemm::scaled_rows`].
     ///
     /// The epilogue is a traced function of the accumulator, of the element of C, and of auxiliary tensors, in this
     /// order. A text names them in front, `|a, c, bias| a + c + bias`, or calls them `a`, `b`, `c`, ..; the default is
@@ -67,9 +71,13 @@ recipe! {
     /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct Gemm |this| {
-        /// type in which A and B are multiplied: f16, bf16 or tf32 (A and B are f32)
+        /// type in which A and B are multiplied: f16, bf16, tf32 (A and B are f32), e4m3 or e5m2
         dtype: Factors, "bf16";
-        /// type of C and D: f32, or that of A and B
+        /// type of B; auto: that of A. e4m3 and e5m2 mix
+        dtype_b: Option<Factors>, "e5m2", if this.dtype_b.is_some();
+        /// e4m3 and e5m2: elements of K after which the tensor cores' sum, of 14 bits, is added to a sum in f32, 0 for never
+        promote: u32, "128", if this.promote != 0;
+        /// type of C and D: f32, or that of A and B; where A and B have 8 bits f16, bf16, f32 or e4m3
         out: DType, "f32";
         /// the function of the accumulator, of C's element and of auxiliary elements, in this order, that gives D, or D and E; they are a, b,
         /// c, .. unless it names them
@@ -85,7 +93,7 @@ recipe! {
         aux: Vec<TensorSpec>, "f32:(0,1)", if !this.aux.is_empty();
         /// whether all tensors have a last mode L, along which a read tensor may have stride 0: true, false
         batched: bool, "true", if this.batched;
-        /// sm_90a: tile of a CTA in elements, BMxBNxBK; BN is a multiple of 16, BK 16, 32 or 64, of tf32 8, 16 or 32
+        /// sm_90a: tile of a CTA in elements, BMxBNxBK; BN is a multiple of 16, BK 16, 32 or 64, of tf32 8, 16 or 32, of 8 bits 32, 64 or 128
         tile: Extents<3>, "256x128x64";
         /// sm_90a: stages (k-tiles in shared memory), 2 to 16
         stages: u32, "3";
@@ -131,6 +139,10 @@ named! {
     Bf16 = "bf16",
     /// f32 in memory, rounded to 10 bits of fraction.
     Tf32 = "tf32",
+    /// Floats of 8 bits, 3 of them fraction.
+    E4m3 = "e4m3",
+    /// Floats of 8 bits, 2 of them fraction.
+    E5m2 = "e5m2",
 }
 
 impl Factors {
@@ -140,7 +152,24 @@ impl Factors {
             Factors::F16 => DType::F16,
             Factors::Bf16 => DType::Bf16,
             Factors::Tf32 => DType::F32,
+            Factors::E4m3 => DType::E4m3,
+            Factors::E5m2 => DType::E5m2,
         }
+    }
+
+    /// Whether they have 8 bits.
+    pub(super) fn is_narrow(self) -> bool {
+        matches!(self, Factors::E4m3 | Factors::E5m2)
+    }
+
+    /// Whether tensor cores take them along K only.
+    pub(super) fn lies_along_k(self) -> bool {
+        self == Factors::Tf32 || self.is_narrow()
+    }
+
+    /// The type that D has unless it is told.
+    fn usual_out(self) -> DType {
+        if self.is_narrow() { DType::Bf16 } else { self.dtype() }
     }
 
     /// Elements of 16 bytes.
@@ -154,6 +183,8 @@ impl Factors {
             Factors::F16 => "F16",
             Factors::Bf16 => "BF16",
             Factors::Tf32 => "TF32",
+            Factors::E4m3 => "E4M3",
+            Factors::E5m2 => "E5M2",
         }
     }
 }
@@ -184,8 +215,8 @@ impl Gemm {
         Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched, outputs: 2 }
     }
 
-    /// The same with operands of another type: k-tiles of as many bytes. D has their type if it had that of the old
-    /// operands.
+    /// The same with operands of another type, both: k-tiles of as many bytes. D has their type if it had that of the old
+    /// operands; beside operands of 8 bits it is bf16.
     ///
     /// ```
     /// use cutemplate::recipe::Gemm;
@@ -198,8 +229,8 @@ impl Gemm {
     pub fn with_factors(self, dtype: Factors) -> Self {
         let scaled = |extent: u32| u32::try_from(i64::from(extent) * dtype.vector() / self.dtype.vector());
         let of = |Extents([m, n, k]): Extents<3>| Extents([m, n, scaled(k).unwrap_or(u32::MAX)]);
-        let out = if self.out == self.dtype.dtype() { dtype.dtype() } else { self.out };
-        Self { dtype, out, tile: of(self.tile), sm80_tile: of(self.sm80_tile), ..self }
+        let out = if self.out == self.dtype.usual_out() { dtype.usual_out() } else { self.out };
+        Self { dtype, dtype_b: None, out, tile: of(self.tile), sm80_tile: of(self.sm80_tile), ..self }
     }
 
     /// The same with another epilogue and its auxiliary tensors.
@@ -213,6 +244,8 @@ impl Default for Gemm {
     fn default() -> Self {
         Self {
             dtype: Factors::F16,
+            dtype_b: None,
+            promote: 0,
             out: DType::F16,
             epilogue: accumulator(),
             a: Major::Row,
@@ -261,6 +294,9 @@ impl OfTensors for Gemm {}
 impl Takes<f16> for Gemm {}
 impl Takes<bf16> for Gemm {}
 impl Takes<f32> for Gemm {}
+impl Takes<E4m3> for Gemm {}
+impl Takes<E5m2> for Gemm {}
+impl Gives<E4m3> for Gemm {}
 impl Gives<f16> for Gemm {}
 impl Gives<bf16> for Gemm {}
 impl Gives<f32> for Gemm {}
@@ -269,10 +305,10 @@ impl Recipe for Gemm {
     const FAMILY: &'static str = "gemm";
     const RUST_TYPE: &'static str = "Gemm";
     const SUMMARY: &'static str =
-        "D = epilogue(A @ B, C, ..) on tensor cores: f16, bf16 or tf32 in, f32 accumulation, f16, bf16 or f32 out";
+        "D = epilogue(A @ B, C, ..) on tensor cores: f16, bf16, tf32, e4m3 or e5m2 in, f32 accumulation";
     const SETTINGS: &'static [Setting] = SETTINGS;
     /// Every type, every swizzle and major; one to three warpgroups that compute a tile, or ping-pong; clusters of one,
-    /// two and four; split-K; epilogues of one output and of two; batches.
+    /// two and four; split-K; epilogues of one output and of two; batches; 8-bit floats with scales, mixed and promoted.
     const CATALOGUE: &'static [&'static str] = &[
         "out=f16",
         "out=f32\nepilogue=|a; alpha| relu(alpha * a), -a\ntile=64x256x32\ncluster=1x2\nsplit_k=2\nsm80_tile=64x256x32\nsm80_stages=4",
@@ -281,19 +317,32 @@ impl Recipe for Gemm {
         "epilogue=|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)\naux=f32:(0,1,0)\nbatched=true\na=col\nb=row\ntile=128x128x64",
         "dtype=tf32\na=col\ntile=128x192x32\nschedule=pingpong\nraster=n\nepilogue=relu(a), a\nsm80_tile=128x128x16\nsm80_stages=4\nsm80_ctas=5",
         "schedule=pingpong\ntile=128x192x64\nsm80_tile=128x64x32\nepilogue=|a, b, c| gelu(a + c)\naux=f16:(1,0)",
+        "dtype=e4m3\nepilogue=|a, scale_a, scale_b| a * scale_a * scale_b\naux=f32:(1,0), f32:(0,1)",
+        "dtype=e5m2\ndtype_b=e4m3\npromote=128\nout=e4m3\na=col\ntile=128x128x64\ncluster=1x2\nepilogue=|a, scale| a * scale\naux=f32:(0,0)",
     ];
     const PROBLEM: &'static [i64] = &[4096, 4096, 4096];
 
     fn retyped(self, reader: &mut Reader<'_>) -> Self {
-        let mut dtype = self.dtype;
+        let (mut dtype, mut promote) = (self.dtype, self.promote);
         reader.read("dtype", &mut dtype);
-        self.with_factors(dtype)
+        reader.read("promote", &mut promote);
+        let mut recipe = if dtype == self.dtype { self } else { self.with_factors(dtype) };
+        if promote > 0 {
+            // A thread has two accumulators for each sum.
+            recipe.tile.0[1] = recipe.tile.0[1].min(128);
+        }
+        recipe
     }
 
     /// Factors that are twice as wide take twice as long along K.
     fn as_measured(&self, problem: &Problem) -> Problem {
-        let wide = self.dtype.dtype().bytes().0 / DType::F16.bytes().0;
-        Problem { k: problem.k.saturating_mul(wide), ..*problem }
+        Problem { k: problem.k.saturating_mul(self.dtype.dtype().bytes().0).div_ceil(DType::F16.bytes().0), ..*problem }
+    }
+
+    /// Only WGMMA multiplies 8-bit floats.
+    fn usual_targets(&self) -> Targets {
+        let sm90a = if self.dtype.is_narrow() { Targets::new([Arch::Sm90a]) } else { None };
+        sm90a.unwrap_or_default()
     }
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
@@ -319,6 +368,12 @@ impl Recipe for Gemm {
     fn default_name(&self) -> String {
         let usual = Self::default().with_factors(self.dtype);
         let mut name = format!("{}_{}", Self::FAMILY, self.dtype);
+        if let Some(of_b) = self.dtype_b {
+            name += &format!("_{of_b}");
+        }
+        if self.promote != usual.promote {
+            name += &format!("_promote{}", self.promote);
+        }
         if self.out != self.dtype.dtype() {
             name += &format!("_{}", self.out);
         }

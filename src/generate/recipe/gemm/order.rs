@@ -35,8 +35,8 @@ impl Grouping {
     ) -> Self {
         let [bm, bn, bk] = own.tile.0.map(i64::from);
         // Elements twice as wide: half as many products per cycle (NVIDIA H100 Tensor Core GPU Architecture).
-        let wide = factors.dtype().bytes().0 as i64 / DType::F16.bytes().0 as i64;
-        let cycles = (2 * bm * bn * bk * wide / (choose::PER_CYCLE as i64)).max(1);
+        let [wide, half] = [factors.dtype(), DType::F16].map(|dtype| dtype.bytes().0 as i64);
+        let cycles = (2 * bm * bn * bk * wide / half / (choose::PER_CYCLE as i64)).max(1);
         let is_short = steps.set("is_short", (turns * k_tiles).at_most(SHORT / cycles));
         let [few, many] = GROUPS;
         let group = match own.group {

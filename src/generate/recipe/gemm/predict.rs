@@ -72,7 +72,7 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
         let copy = tiling.copies.iter().find(|copy| is(copy.to));
         copy.map_or(1, times).saturating_mul(tensor.accesses.iter().map(|access| access.wavefronts).sum())
     };
-    let wide = part.recipe.dtype.dtype().bytes().0 / DType::F16.bytes().0;
+    let [wide, half] = [part.recipe.dtype.dtype(), DType::F16].map(|dtype| dtype.bytes().0);
     let op = if tiling.mmas.first()?.has_fragments() { TensorOp::Mma } else { TensorOp::Wgmma };
     let work = Work {
         flop: u64::try_from(product([m, n, k, l]).saturating_mul(2)).unwrap_or(u64::MAX),
@@ -82,7 +82,7 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
         l2_bytes: traffic.iter().map(|t| t.sectors.saturating_mul(SECTOR)).fold(0, u64::saturating_add),
         other_bytes: packed?,
         // Elements twice as wide: half as many products per cycle (NVIDIA H100 Tensor Core GPU Architecture).
-        tensor: Some(TensorWork { op, products: steps.saturating_mul(counts.products).saturating_mul(wide) }),
+        tensor: Some(TensorWork { op, products: steps.saturating_mul(counts.products).saturating_mul(wide) / half }),
     };
     Some(Prediction { traffic, blocks: launch.blocks, threads: tiling.threads(), work: Some(work) })
 }

@@ -6,14 +6,8 @@ use crate::dtype::DType;
 use crate::plan::checks::Checks;
 
 /// `16, 32 or 64`.
-fn one_of(all: &[u32]) -> String {
-    if let [first, .., last] = all
-        && all.len() > 8
-        && all.iter().zip(1..).all(|(extent, times)| *extent == first * times)
-    {
-        return format!("a multiple of {first} up to {last}");
-    }
-    let words: Vec<String> = all.iter().map(u32::to_string).collect();
+fn one_of<T: ToString>(all: &[T]) -> String {
+    let words: Vec<String> = all.iter().map(T::to_string).collect();
     words.split_last().map_or_else(String::new, |(last, others)| format!("{} or {last}", others.join(", ")))
 }
 
@@ -27,14 +21,34 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
         refused.push((code, found, required, because, help.to_owned()));
     };
     let factors = recipe.dtype.dtype();
-    if recipe.out != DType::F32 && recipe.out != factors {
-        let because = "sums are f32; D is f32 or has the type of A and B";
-        let required = if factors == DType::F32 { "f32".to_owned() } else { format!("f32 or {factors}") };
-        refuse(Code::TileType, format!("out = {}", recipe.out), required, because, "out=f32");
+    let outs: &[DType] = match factors {
+        DType::F32 => &[DType::F32],
+        _ if recipe.dtype.is_narrow() => &[DType::F16, DType::Bf16, DType::F32, DType::E4m3],
+        _ => &[DType::F32, factors],
+    };
+    if !outs.contains(&recipe.out) {
+        let because = match recipe.dtype.is_narrow() {
+            false => "sums are f32; D is f32 or has the type of A and B",
+            true => "sums are f32, and the epilogue rounds them once",
+        };
+        refuse(Code::TileType, format!("out = {}", recipe.out), one_of(outs), because, "out=f32");
     }
-    let wgmma: Vec<u32> = (1..=16).map(|count| 16 * count).collect();
+    let of_b = recipe.dtype_b.unwrap_or(recipe.dtype);
+    if of_b != recipe.dtype && !(of_b.is_narrow() && recipe.dtype.is_narrow()) {
+        refuse(
+            Code::TileType,
+            format!("dtype = {}, dtype_b = {of_b}", recipe.dtype),
+            "one type, or e4m3 and e5m2".to_owned(),
+            "an instruction multiplies elements of one type; only the two 8-bit floats mix (PTX ISA, \"wgmma.mma_async\")",
+            "dtype_b=auto",
+        );
+    }
+    promotion(recipe, &mut refuse);
+    // A row of D is swizzled.
+    let least = least_columns(recipe);
+    let wgmma: Vec<u32> = (1..=256 / least).map(|count| least * count).collect();
     let mma: &[u32] = &[32, 64, 96, 128, 160, 192, 224, 256];
-    let boxes = "a warpgroup multiplies 64 rows, warps of mma.sync 32 columns, 16 columns are the shortest row of D that is swizzled, and a box of TMA has at most 256 rows";
+    let boxes = "a warpgroup multiplies 64 rows, warps of mma.sync 32 columns, 16 columns, 32 of e4m3, are the shortest row of D that is swizzled, and a box of TMA has at most 256 rows";
     let swizzles = "a row of a tile is as long as a swizzle of 32, 64 or 128 bytes spans";
     let rows = [32, 64, 128].map(|bytes| bytes / factors.bytes().0 as u32);
     for (name, tile, columns) in [("tile", recipe.tile, &wgmma[..]), ("sm80_tile", recipe.sm80_tile, mma)] {
@@ -42,7 +56,11 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
         let modes = [("BM", m, &[64, 128, 192, 256][..], boxes), ("BN", n, columns, boxes), ("BK", k, &rows, swizzles)];
         for (mode, extent, all, because) in modes.into_iter().filter(|(_, extent, all, _)| !all.contains(extent)) {
             let help = format!("{name}=128x128x{}", rows[2]);
-            refuse(Code::TileSize, format!("{name}: {mode} = {extent}"), one_of(all), because, &help);
+            let required = match all {
+                [first, .., last] if all.len() > 8 => format!("a multiple of {first} up to {last}"),
+                _ => one_of(all),
+            };
+            refuse(Code::TileSize, format!("{name}: {mode} = {extent}"), required, because, &help);
         }
     }
     if recipe.schedule == Consumers::Pingpong && ![64, 128].contains(&recipe.tile.0[0]) {
@@ -111,10 +129,10 @@ fn parts_of_k(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'sta
         let found = format!("schedule = pingpong, split_k = {splits}");
         refuse(Code::SplitK, found, "schedule = cooperative".into(), because, "split_k=1");
     }
-    let columns = recipe.tile.0[1];
-    if splits > 1 && !columns.is_multiple_of(LEAST_COLUMNS * splits) {
+    let (columns, least) = (recipe.tile.0[1], least_columns(recipe));
+    if splits > 1 && !columns.is_multiple_of(least * splits) {
         let because = "each CTA of a tile stores its share of the columns, as wide as a swizzle at a time";
-        let required = format!("BN that is a multiple of {}", LEAST_COLUMNS * splits);
+        let required = format!("BN that is a multiple of {}", least * splits);
         let found = format!("tile: BN = {columns}, split_k = {splits}");
         refuse(Code::TileDivides, found, required, because, "tile=128x128x64");
     }
@@ -145,11 +163,30 @@ fn least_part(name: &str, least: u32, refuse: &mut impl FnMut(Code, String, Stri
     }
 }
 
+/// Why sums cannot move to f32 as it is asked.
+fn promotion(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
+    let (every, k) = (recipe.promote, recipe.tile.0[2].max(1));
+    if every > 0 && !recipe.dtype.is_narrow() {
+        let because = "sums of wider factors have the 24 bits of f32 anyway";
+        let found = format!("promote = {every}, dtype = {}", recipe.dtype);
+        refuse(Code::TileType, found, "e4m3 or e5m2, or promote = 0".to_owned(), because, "promote=0");
+    } else if !every.is_multiple_of(k) {
+        let because = "a sum moves to f32 after whole k-tiles";
+        let found = format!("promote = {every}, tile: BK = {k}");
+        refuse(Code::TileDivides, found, format!("a multiple of {k}"), because, &format!("promote={k}"));
+    }
+}
+
 /// Least k-tiles of a part, at most.
 const MOST_K_TILES: u32 = 1 << 16;
 
 /// The least columns that a CTA stores: the shortest swizzle in 16-bit elements.
 pub(super) const LEAST_COLUMNS: u32 = 16;
+
+/// The same of a D with 8 bits: the shortest swizzle has 32 bytes.
+fn least_columns(recipe: &Gemm) -> u32 {
+    if recipe.out.bytes().0 == 1 { 2 * LEAST_COLUMNS } else { LEAST_COLUMNS }
+}
 
 /// CTAs of a cluster, at most.
 const MOST_OF_A_CLUSTER: u32 = 8;

@@ -13,8 +13,8 @@ use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, make_layout};
 use crate::plan::Arithmetic;
 use crate::recipe::product::{Extents, Major};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Proxy, Role, SmemTensor, Task, TileCopy,
-    TileMma, Tiling,
+    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Promotion, Proxy, Role, SmemTensor,
+    Task, TileCopy, TileMma, Tiling,
 };
 use crate::units::Bytes;
 
@@ -82,7 +82,7 @@ impl Gemm {
 
     /// Whether A and B of the text are K-major where the kernel multiplies them.
     pub(super) fn k_major(&self) -> [bool; 2] {
-        let only_k = self.dtype == Factors::Tf32;
+        let only_k = self.dtype.lies_along_k();
         self.lie_along_k().map(|along_k| along_k || only_k)
     }
 
@@ -98,9 +98,25 @@ impl Gemm {
         [needed[0] != lies[0], needed[1] != lies[1]]
     }
 
+    /// The types of A and B as the text has them.
+    pub(super) fn factors(&self) -> [Factors; 2] {
+        let [a, b] = [self.dtype, self.dtype_b.unwrap_or(self.dtype)];
+        if self.is_turned() { [b, a] } else { [a, b] }
+    }
+
     /// How products and sums are computed.
     pub(super) fn arithmetic(&self) -> Arithmetic {
-        if self.dtype == Factors::Tf32 { Arithmetic::Tf32 } else { Arithmetic::TensorCores }
+        match self.dtype {
+            Factors::F16 | Factors::Bf16 => Arithmetic::TensorCores,
+            Factors::Tf32 => Arithmetic::Tf32,
+            Factors::E4m3 | Factors::E5m2 => Arithmetic::Fp8 { promoted: self.promote },
+        }
+    }
+
+    /// When a sum moves to f32, with so much of K in a k-tile.
+    fn promotion(&self, of_k: i64) -> Option<Promotion> {
+        let every = self.promote / u32::try_from(of_k).unwrap_or(1).max(1);
+        (self.promote > 0).then_some(Promotion { every, scales: Vec::new() })
     }
 
     /// A factor in global memory.
@@ -179,9 +195,10 @@ fn mainloop(own: &TextSettings, completes: Completion) -> Pipeline {
 /// A and B.
 fn tensors(recipe: &Gemm, own: &TextSettings, proxy: Proxy) -> Result<Vec<SmemTensor>, LayoutError> {
     let ([m, n, k], [a, b], stages) = (extents(own.tile), recipe.k_major(), own.stages);
+    let [of_a, of_b] = recipe.factors().map(Factors::dtype);
     Ok(vec![
-        tile(recipe.dtype.dtype(), "A", "(BM,BK,STAGES)", ([m, k], stages), a.into(), proxy)?,
-        tile(recipe.dtype.dtype(), "B", "(BN,BK,STAGES)", ([n, k], stages), b.into(), proxy)?,
+        tile(of_a, "A", "(BM,BK,STAGES)", ([m, k], stages), a.into(), proxy)?,
+        tile(of_b, "B", "(BN,BK,STAGES)", ([n, k], stages), b.into(), proxy)?,
     ])
 }
 
@@ -208,11 +225,11 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
     let [m, n, k] = extents(own.tile);
     let (warpgroups, teams) = consumers(own);
     let [along_m, along_n] = own.cluster.0;
-    let load = |name, what, tensor, x: i64, sharers: u32, k_major| TileCopy {
+    let load = |[name, what, tensor]: [&'static str; 3], x: i64, sharers: u32, k_major, dtype: DType| TileCopy {
         name,
         what,
         tile: [x, k],
-        dtype: recipe.dtype.dtype(),
+        dtype,
         from: Place::Global(recipe.factor(tensor, k_major)),
         to: Place::Shared(tensor),
         // Each CTA that shares a tile loads its piece of the mode that is not contiguous.
@@ -220,7 +237,7 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
             extents: if k_major {
                 [x / i64::from(sharers.max(1)), k]
             } else {
-                [piece(x, recipe.dtype.dtype().bytes().0 as i64), k / i64::from(sharers.max(1))]
+                [piece(x, dtype.bytes().0 as i64), k / i64::from(sharers.max(1))]
             },
             sharers,
             rounds: recipe.dtype == Factors::Tf32,
@@ -238,7 +255,7 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
         dtype: recipe.out,
         from: Place::Fragments("Mma", Operand::C),
         to: Place::Shared("D"),
-        engine: Engine::Fragments(if size == 2 { CopyOp::StMatrix } else { CopyOp::Universal(Bytes(8)) }),
+        engine: Engine::Fragments(if size == 2 { CopyOp::StMatrix } else { CopyOp::Universal(Bytes(2 * size as u64)) }),
         guard: Guard::None,
         completes: Completion::Program,
         split: None,
@@ -262,15 +279,16 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
         smem.push(parts(m * n, 128 * warpgroups, own.split_k.into())?);
     }
     let [a, b] = recipe.k_major();
-    let (of_k, factors) = (2 * recipe.dtype.vector(), recipe.dtype.in_atoms());
-    let only_k = if recipe.dtype == Factors::Tf32 { "_TN" } else { "" };
+    let (of_k, [of_a, of_b]) = (2 * recipe.dtype.vector(), recipe.factors());
+    let [in_a, in_b] = [of_a, of_b].map(Factors::in_atoms);
+    let only_k = if recipe.dtype.lies_along_k() { "_TN" } else { "" };
     let mut tiling = Tiling {
         tile: [m, n, k],
         smem,
         pipelines: vec![mainloop(own, Completion::Mbarrier)],
         copies: vec![
-            load("TmaA", "copy of A", "A", m, along_n, a),
-            load("TmaB", "copy of B", "B", n, along_m, b),
+            load(["TmaA", "copy of A", "A"], m, along_n, a, of_a.dtype()),
+            load(["TmaB", "copy of B", "B"], n, along_m, b, of_b.dtype()),
             stage,
             store,
         ],
@@ -278,12 +296,12 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
             name: "Mma",
             tiles: TILES,
             tile: [m, n, k],
-            atom: format!("SM90_64x{n}x{of_k}_F32{factors}{factors}_SS{only_k}"),
+            atom: format!("SM90_64x{n}x{of_k}_F32{in_a}{in_b}_SS{only_k}"),
             atoms: atoms([warpgroups, 1])?,
             permutation: None,
             a: Factor::Shared("A"),
             b: Factor::Shared("B"),
-            promotion: None,
+            promotion: recipe.promotion(k),
         }],
         reduces: Vec::new(),
         roles: roles(warpgroups * i64::from(teams), registers(recipe, own)),

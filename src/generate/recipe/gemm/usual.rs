@@ -12,7 +12,7 @@ use crate::recipe::TensorSpec;
 #[error(
     "gemm does not multiply {0}\n  \
      found:    A and B of {0}\n  \
-     required: f16, bf16, or f32, which is multiplied as tf32\n  \
+     required: f16, bf16, e4m3, e5m2, or f32, which is multiplied as tf32\n  \
      because:  these are the types that this family has tensor core instructions for\n  \
      help:     sgemm multiplies f32 with all its bits"
 )]
@@ -41,11 +41,48 @@ impl Gemm {
     ///
     /// assert_eq!(Gemm::of(DType::Bf16)?.dtype.dtype(), DType::Bf16);
     /// let refused = Gemm::of(DType::I8).unwrap_err().to_string();
-    /// assert!(refused.contains("required: f16, bf16, or f32, which is multiplied as tf32"));
+    /// assert!(refused.contains("required: f16, bf16, e4m3, e5m2, or f32, which is multiplied as tf32"));
     /// # Ok::<(), cutemplate::recipe::gemm::NoFactors>(())
     /// ```
     pub fn of(dtype: DType) -> Result<Self, NoFactors> {
         Ok(Self::default().with_factors(dtype.try_into()?))
+    }
+
+    /// The same with a scale in f32 for each row of A and for each column of B: D = A @ B * scale_a * scale_b.
+    ///
+    /// ```
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::recipe::{Gemm, Recipe};
+    ///
+    /// let by_row = Gemm::of(DType::E4m3)?.scaled_rows();
+    /// let plan = by_row.plan(&by_row.usual_targets())?;
+    /// let operands: Vec<String> = plan.operands().iter().map(|o| format!("{} {}", o.dtype, o.stride_text())).collect();
+    /// assert_eq!(operands, ["e4m3 (?,1)", "e4m3 (1,?)", "f32 (1,0)", "f32 (0,1)", "bf16 (?,1)"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn scaled_rows(self) -> Self {
+        self.scaled_by([1, 0], [0, 1])
+    }
+
+    /// The same with one scale in f32 for A, and one for B, which lie on the device: D = A @ B * scale_a * scale_b.
+    #[must_use]
+    pub fn scaled(self) -> Self {
+        self.scaled_by([0, 0], [0, 0])
+    }
+
+    /// With scales of these strides, 0 or 1, along (M,N). Each batch has its own.
+    fn scaled_by(self, of_a: [u8; 2], of_b: [u8; 2]) -> Self {
+        let function =
+            Function::nary(3, |_, x| [x[0] * x[1] * x[2]]).and_then(|f| f.named(&["a", "scale_a", "scale_b"]));
+        let function = function.unwrap_or_else(|defect| unreachable!("three inputs have three names: {defect}"));
+        let stride = |stride| if stride == 0 { ModeStride::Broadcast } else { ModeStride::Unit };
+        let scale = |strides: [u8; 2]| TensorSpec {
+            dtype: DType::F32,
+            strides: strides.map(stride).into_iter().chain(self.batched.then_some(ModeStride::Dynamic)).collect(),
+        };
+        let aux = vec![scale(of_a), scale(of_b)];
+        self.with_epilogue(function, aux)
     }
 
     /// The same with the epilogue D = activation(A @ B + bias), one bias of D's type for each column of D.

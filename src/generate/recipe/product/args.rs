@@ -49,9 +49,9 @@ pub struct ProductArgs<'a, R, S: Space> {
 
 impl<'a, R: OfTensors, S: Space> ProductArgs<'a, R, S> {
     /// A `(M,K)`, B `(K,N)` and D `(M,N)`.
-    pub fn new<T: Element, D: Element>(a: View<'a, T, S>, b: View<'a, T, S>, d: ViewMut<'a, D, S>) -> Self
+    pub fn new<T: Element, U: Element, D: Element>(a: View<'a, T, S>, b: View<'a, U, S>, d: ViewMut<'a, D, S>) -> Self
     where
-        R: Takes<T> + Gives<D>,
+        R: Takes<T> + Takes<U> + Gives<D>,
     {
         Self { args: TensorArgs::new().input(a).input(b).output(d), recipe: PhantomData }
     }

@@ -133,17 +133,17 @@ impl Epilogue<'_> {
         fits
     }
 
-    /// The operands: A, B, C if it is read, the auxiliary tensors, E if there is a second output, and D last. A and B
-    /// have one type; C, D and E have another. E lies like D.
-    pub(crate) fn operands(&self, has_c: bool, dtypes: [DType; 2], [a, b, d]: [Major; 3]) -> Vec<Operand> {
+    /// The operands: A, B, C if it is read, the auxiliary tensors, E if there is a second output, and D last, of the types
+    /// of A, of B, and of C, D and E. E lies like D.
+    pub(crate) fn operands(&self, has_c: bool, dtypes: [DType; 3], [a, b, d]: [Major; 3]) -> Vec<Operand> {
         let operand = |name, dtype, strides: &[ModeStride], access| {
             let batch = self.batched && strides.len() < 3;
             let strides = [strides, if batch { &[ModeStride::Dynamic] } else { &[] }].concat();
             Operand::new(name, dtype, access, &strides)
         };
-        let [factor, out] = dtypes;
+        let [of_a, of_b, out] = dtypes;
         let mut operands =
-            vec![operand("A", factor, &a.strides(), Access::Read), operand("B", factor, &b.strides(), Access::Read)];
+            vec![operand("A", of_a, &a.strides(), Access::Read), operand("B", of_b, &b.strides(), Access::Read)];
         // Each element of C and of the auxiliary tensors is read by the thread that writes the same element of D, before.
         let c = has_c.then(|| operand("C", out, &d.strides(), Access::Read));
         let names = names_of(self.function, self.aux.len());

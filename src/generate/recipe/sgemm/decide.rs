@@ -121,7 +121,7 @@ fn entries(decision: &Decision, name: &str) -> Vec<Entry> {
 
 pub(super) fn operands(decision: &Decision) -> Vec<Operand> {
     let Sgemm { a, b, .. } = decision.recipe;
-    decision.recipe.epilogue().operands(decision.product.has_c(), [DType::F32; 2], [a, b, Major::Row])
+    decision.recipe.epilogue().operands(decision.product.has_c(), [DType::F32; 3], [a, b, Major::Row])
 }
 
 fn structure(recipe: &Sgemm, targets: &Targets, checks: &mut Checks) -> Option<(Tiling, Vec<SharedAnalysis>, u64)> {
