@@ -71,3 +71,12 @@ __global__ void writes(float* x, float* y, int n)
 
 // One thread for each element, without a guard.
 __global__ void unguarded(float const* x, float* y) { y[blockIdx.x * blockDim.x + threadIdx.x] = x[blockIdx.x * blockDim.x + threadIdx.x]; }
+
+// As cuda.h has it.
+struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; };
+__global__ void mapped(const __grid_constant__ CUtensorMap_st x, float* y) { y[threadIdx.x] = float(x.opaque[0]); }
+
+__global__ void wide_elements(long const* x, long* y, int n)
+{
+  if (y != nullptr && threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x];
+}

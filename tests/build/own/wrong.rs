@@ -60,6 +60,7 @@ fn right() -> Vec<Entry> {
             .block(128),
         vectors("reversed").extent("n", "x.0").shared("512"),
         vectors("clustered").extent("n", "x.0").cluster(2).grid("round_up(ceil_div(n, 128), 2)"),
+        wide_elements("(n,2):(2,1)", DType::I32),
     ]
 }
 
@@ -127,7 +128,17 @@ fn wrong() -> Vec<(&'static str, Entry)> {
         ("shared memory that the text has not", scale().shared("1024")),
         ("vectors without their alignment", n(vectors("vectors<3>"))),
         ("a function that another kernel has", scale()),
+        ("an operand where a tensor map is", y(x(Entry::new("mapped"))).block(32)),
+        ("32 bits where elements of 64 are", wide_elements("(n,2):(2,1)", DType::F32)),
+        ("no pairs where elements of 64 bits are", wide_elements("n:1", DType::I32)),
+        ("a scalar where null is not one", scale().null("bias")),
     ]
+}
+
+/// Integers of 64 bits are pairs of 32; a pointer that is left out is null.
+fn wide_elements(layout: &str, dtype: DType) -> Entry {
+    let entry = Entry::new("wide_elements").operand("x", dtype, Access::Read, layout).aligned(8).null("y");
+    entry.extent("n", "x.0").block(32)
 }
 
 /// What the compiler cannot find in the text.
