@@ -78,7 +78,9 @@ pub(super) fn without_lines(text: &str) -> String {
     let kept = text.split_inclusive('\n').filter(|line| {
         let line = line.trim();
         in_section |= line.starts_with(".section");
-        let kept = !in_section && !line.starts_with(".loc") && !line.starts_with(".file");
+        // `.local` is memory.
+        let tells = |of: &str| line.strip_prefix(of).is_some_and(|rest| rest.starts_with([' ', '\t']));
+        let kept = !in_section && !tells(".loc") && !tells(".file");
         in_section &= !line.ends_with('}');
         kept
     });
@@ -158,5 +160,12 @@ $L__info_string1:
         assert!([".loc", ".file", ".section", ".b8 9"].iter().all(|word| !bare.contains(word)), "{bare}");
         assert!(bare.contains("mov.u64") && bare.ends_with("\tret;\n}\n"), "{bare}");
         assert_eq!(without_lines(&bare), bare);
+    }
+
+    #[test]
+    fn memory_of_threads_is_no_line_table() {
+        let text = ".visible .entry k()\n{\n\t.local .align 8 .b8 \t__local_depot0[40];\n\t.loc\t1 2 3\n\tret;\n}\n";
+        let kept = ".visible .entry k()\n{\n\t.local .align 8 .b8 \t__local_depot0[40];\n\tret;\n}\n";
+        assert_eq!(without_lines(text), kept);
     }
 }

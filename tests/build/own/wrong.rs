@@ -131,7 +131,7 @@ fn wrong() -> Vec<(&'static str, Entry)> {
         ("an operand where a tensor map is", y(x(Entry::new("mapped"))).block(32)),
         ("32 bits where elements of 64 are", wide_elements("(n,2):(2,1)", DType::F32)),
         ("no pairs where elements of 64 bits are", wide_elements("n:1", DType::I32)),
-        ("a scalar where null is not one", scale().null("bias")),
+        ("a null that the text has not", scale().null("bias")),
     ]
 }
 
@@ -198,8 +198,15 @@ fn right_declarations_are_compiled() {
     let out = tempfile::tempdir().unwrap();
     let all = built(config("right", right()), out.path());
     let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
-    let expected =
-        ["right_scale", "right_by_struct", "right_wide", "right_vectors_3", "right_reversed", "right_clustered"];
+    let expected = [
+        "right_scale",
+        "right_by_struct",
+        "right_wide",
+        "right_vectors_3",
+        "right_reversed",
+        "right_clustered",
+        "right_wide_elements",
+    ];
     assert_eq!(names, expected);
 }
 

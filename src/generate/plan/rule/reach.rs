@@ -37,7 +37,7 @@ impl Rule {
             self.grids.iter().flat_map(|grid| grid.blocks.iter().zip(most).zip(["x", "y", "z"])).find_map(
                 |((blocks, most), axis)| match blocks.eval(&values) {
                     None => Some(beyond(&format!("the number of blocks along {axis}"))),
-                    Some(count) if u64::try_from(count).is_ok_and(|count| count > u64::from(most)) => {
+                    Some(count) if u64::try_from(count).is_ok_and(|count| count > most) => {
                         Some(format!("{count} blocks along {axis}, and a grid has {most} at most"))
                     }
                     Some(_) => None,
