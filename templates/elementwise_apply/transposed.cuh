@@ -1,46 +1,62 @@
 [[ c.banner ]]
 //
-// Elementwise, with tiles of the inputs that are contiguous along M turned in shared memory: tensors (M,N).
-// Launch: [[ c.plan.threads() ]] threads, ceil_div(M,[[ tile[0] ]]) * ceil_div(N,[[ tile[1] ]]) blocks along x.
+// Elementwise, with tiles of the inputs that are contiguous along M turned: tensors (M,N,L)[[ c.modes_m ]].
+// Launch: [[ c.plan.threads() ]] threads, ceil_div(M,[[ tile[0] ]]) * ceil_div(N,[[ tile[1] ]]) * L blocks along x.
 {% include "elementwise_apply/head.cuh" %}
 using TilerMN = [[ tiler ]];  // (TileM,TileN)
-using ThrIn   = [[ thr_in ]];  // (ThrM,ThrN) -> tid, to bring a tile in
-using ValIn   = [[ val_in ]];  // (VEC,1) -> vid
-using ThrOut  = [[ thr_out ]];  // (ThrM,ThrN) -> tid, to take it out
-using ValOut  = [[ val_out ]];  // (1,VEC) -> vid
-
-{% for s in turned -%}
-// [[ s.name ]] in shared memory, (TileM,TileN): [[ s.store ]] passes over the banks for a warp's store, [[ s.load ]] for its load
-using Smem[[ s.name ]] = [[ s.layout ]];
+{% for s in turned %}
+// Blocks of [[ s.name ]] that threads turn: vectors of [[ s.block[0] ]] elements along M, [[ s.block[1] ]] rows. In shared memory,
+// (TileM,TileN): [[ s.stored ]] passes over the banks for a warp's store, [[ s.loaded ]] for its load.
+using Thr[[ s.name ]]   = [[ s.threads ]];  // (ThrM,ThrN) -> tid
+using Load[[ s.name ]]  = [[ s.load ]];  // (VEC,ROWS) -> vid, vectors along M first
+using Store[[ s.name ]] = [[ s.store ]];  // (VEC,ROWS) -> vid, rows along N first
+using Smem[[ s.name ]]  = [[ s.layout ]];
+{% endfor %}
+// Threads that take a tile out in vectors of VEC elements along N, (ThrM,ThrN) -> tid, and the vectors that one has in flight
+template <int VEC>
+struct Out;
+{% for out in go_out -%}
+template <> struct Out<[[ out.vec ]]> { using Thr = [[ out.threads ]]; using Unroll = Int<[[ out.unroll ]]>; };
 {% endfor %}
 //
 // Preconditions: every number that the plan computed
 //
 
-{% for t in c.in_vectors() -%}
-static_assert(sizeof([[ t.vector ]]) == [[ c.vec ]] * sizeof(Element[[ t.name ]]), "[[ t.name ]] in vectors of VEC");
-{% endfor -%}
-static_assert(size(ThrIn{}) == [[ c.plan.threads() ]] && cosize(ThrIn{}) == size(ThrIn{}), "each thread once on the way in");
-static_assert(size(ThrOut{}) == [[ c.plan.threads() ]] && cosize(ThrOut{}) == size(ThrOut{}), "each thread once on the way out");
-static_assert(size(ValIn{}) == [[ c.vec ]] && size(ValOut{}) == [[ c.vec ]], "a thread moves one vector at a time");
-static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrIn{}, ValIn{})))), "brought in in whole steps");
-static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrOut{}, ValOut{})))), "taken out in whole steps");
 {% for s in turned -%}
-static_assert(size(Smem[[ s.name ]]{}) == size(TilerMN{}) && cosize_v<Smem[[ s.name ]]> == size(TilerMN{}), "the tile has room");
-static_assert(size<0>(TilerMN{}) * sizeof(Element[[ s.name ]]) % sizeof([[ s.vector ]]) == 0, "its columns begin at vectors");
-static_assert(cosize_v<Smem[[ s.name ]]> * sizeof(Element[[ s.name ]]) == [[ s.bytes ]], "bytes of s[[ s.name ]]");
+{% let x = s.name -%}
+static_assert(size(Thr[[ x ]]{}) == [[ c.plan.threads() ]] && cosize(Thr[[ x ]]{}) == [[ c.plan.threads() ]], "each thread once");
+static_assert(size(Load[[ x ]]{}) == cosize(Load[[ x ]]{}) && size(Load[[ x ]]{}) == cosize(Store[[ x ]]{}), "each value once");
+static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(Thr[[ x ]]{}, Load[[ x ]]{})))), "whole blocks");
+static_assert(size(Smem[[ x ]]{}) == size(TilerMN{}) && cosize_v<Smem[[ x ]]> == size(TilerMN{}), "the tile has room");
+static_assert(cosize_v<Smem[[ x ]]> * sizeof(Element[[ x ]]) == [[ s.bytes ]], "bytes of s[[ x ]]");
+{% endfor -%}
+{% for out in go_out -%}
+{% let v = out.vec -%}
+static_assert(size(Out<[[ v ]]>::Thr{}) == [[ c.plan.threads() ]], "every thread takes out");
+static_assert(cosize(Out<[[ v ]]>::Thr{}) == [[ c.plan.threads() ]], "each thread once");
 {% endfor %}
-{% include "copy_all_if.cuh" %}
+{% include "elementwise_apply/copy_vector.cuh" %}
 
-{% include "read_vector.cuh" %}
+{% include "elementwise_apply/turn.cuh" %}
 
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
 {
-{% include "elementwise_apply/tensors.cuh" %}  Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
+  assert_ieee();
 
-  // Raw bytes, because shared variables must not have constructors; aligned for vector stores.
+  //
+  // Tensors
+  //
+
+  auto shape_MN = make_shape([[ extent_m ]], params.n);  // (M,N)
+  auto shape_L = [[ batches ]];
+  auto shape_MNL = append(shape_MN, shape_L);  // (M,N,L)
+{% for t in c.tensors %}  Tensor m[[ t.name ]] = make_tensor(make_gmem_ptr(static_cast<[[ t.pointee ]]*>(params.[[ t.param ]])),
+                          shape_MNL, [[ t.strides ]]);  // (M,N,L)
+{% endfor %}  Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
+
+  // Raw bytes, because shared variables must not have constructors; aligned for vectors.
 {% for s in turned %}{% let x = s.name %}  alignas([[ s.alignment ]]) __shared__ uint8_t smem[[ x ]][
       cosize_v<Smem[[ x ]]> * sizeof(Element[[ x ]])];
   Tensor s[[ x ]] = make_tensor(make_smem_ptr(recast_ptr<Element[[ x ]]>(smem[[ x ]])), Smem[[ x ]]{});  // (TileM,TileN)
@@ -50,40 +66,25 @@ kernel([[ c.plan.name() ]]_params const& params)
   //
 
   auto rest_MN = ceil_div(shape_MN, TilerMN{});  // (RestM,RestN)
-  auto cta_crd = select<1,0>(idx2crd(int(blockIdx.x), select<1,0>(rest_MN)));
-{% for t in c.tensors %}  Tensor g[[ t.name ]] = local_tile(m[[ t.name ]], TilerMN{}, cta_crd);  // (TileM,TileN)
-{% endfor %}  Tensor gI = local_tile(mI, TilerMN{}, cta_crd);  // (TileM,TileN) -> (m,n)
+  auto cta_crd = idx2crd(int(blockIdx.x), make_shape(get<1>(rest_MN), get<0>(rest_MN), size(shape_L)));  // (n,m,l)
+  auto tile = [&](auto const& mT) { return local_tile(mT, TilerMN{}, select<1,0>(cta_crd)); };
+{% for t in c.tensors %}  Tensor g[[ t.name ]] = tile(m[[ t.name ]](_,_,get<2>(cta_crd)));  // (TileM,TileN)
+{% endfor %}  Tensor gI = tile(mI);  // (TileM,TileN) -> (m,n)
 
-  // Predicates of one vector, element by element.
-  auto inside = [&](auto const& tcT) {
-    Tensor pT = make_tensor<bool>(make_shape(size(tcT)));  // (VEC)
-    CUTE_UNROLL
-    for (int i = 0; i < size(pT); ++i) {
-      pT(i) = elem_less(tcT(i), shape_MN);
-    }
-    return pT;
-  };
+  // Vectors are as wide as the tensors are aligned; in a tile at an edge also so that none lies across it. So the first element of
+  // a vector decides over all of them.
+  bool const all_inside = elem_less(gI(size(gI) - _1{}), shape_MN);
+  auto inside = [&](auto const& crd) { return all_inside || elem_less(crd, shape_MN); };
 
   //
-  // In: vectors along M, from global to shared memory
+  // In: vectors along M, turned in registers
   //
 
-{% for s in turned %}  {
-    auto tiled_copy = make_tiled_copy(Copy_Atom<UniversalCopy<[[ s.vector ]]>, Element[[ s.name ]]>{}, ThrIn{}, ValIn{});
-    auto thr_copy = tiled_copy.get_slice(threadIdx.x);
-    Tensor tXg[[ s.name ]] = group_modes<1,3>(thr_copy.partition_S(g[[ s.name ]]));  // (VEC,(RestM,RestN))
-    Tensor tXs[[ s.name ]] = group_modes<1,3>(thr_copy.partition_D(s[[ s.name ]]));  // (VEC,(RestM,RestN))
-    Tensor tXcX = group_modes<1,3>(thr_copy.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
-    CUTE_UNROLL
-    for (int v = 0; v < size<1>(tXcX); ++v) {
-      Tensor pT = inside(tXcX(_,v));  // (VEC)
-      if (params.aligned_in && pT(size(pT) - 1)) {
-        copy_all(tiled_copy, tXg[[ s.name ]](_,v), tXs[[ s.name ]](_,v));
-      } else {
-        copy_all_if(pT, tXg[[ s.name ]](_,v), tXs[[ s.name ]](_,v));
-      }
-    }
-  }
+{% for s in turned -%}
+{% let x = s.name %}  int const vec[[ x ]] = all_inside ? params.aligned_[[ s.param ]] : params.whole_[[ s.param ]];
+  with_vector<[[ s.block[0] ]]>(vec[[ x ]], [&](auto vec) {
+    bring_in<Thr[[ x ]],Load[[ x ]],Store[[ x ]],decltype(vec)::value>(g[[ x ]], gI, s[[ x ]], inside);
+  });
 {% endfor %}  __syncthreads();
 
   //
@@ -91,31 +92,41 @@ kernel([[ c.plan.name() ]]_params const& params)
   //
 
   Op const op{[[ c.scalars ]]};
-  using CopyOut = Copy_Atom<UniversalCopy<[[ c.last().vector ]]>, Element[[ c.last().name ]]>;
-  auto thr_copy = make_tiled_copy(CopyOut{}, ThrOut{}, ValOut{}).get_slice(threadIdx.x);
-{% for s in turned %}  Tensor tYx[[ s.name ]] = group_modes<1,3>(thr_copy.partition_S(s[[ s.name ]]));  // (VEC,(RestM,RestN))
-{% endfor %}{% for x in direct %}  Tensor tYx[[ x ]] = group_modes<1,3>(thr_copy.partition_S(g[[ x ]]));  // (VEC,(RestM,RestN))
-{% endfor %}  Tensor tYcY = group_modes<1,3>(thr_copy.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
+  with_vector<[[ c.vec ]]>(all_inside ? params.aligned : params.whole, [&](auto vec) {
+    constexpr int VEC = decltype(vec)::value;
+    using Fragment = Shape<Int<VEC>,typename Out<VEC>::Unroll>;  // (VEC,UNROLL)
+    using CopyOut = Copy_Atom<UniversalCopy<[[ self.by(c.last()) ]]>,Element[[ c.last().name ]]>;
+    using ValOut = Layout<Shape<_1,Int<VEC>>,Stride<Int<VEC>,_1>>;  // (1,VEC) -> vid
+    auto thr_copy = make_tiled_copy(CopyOut{}, typename Out<VEC>::Thr{}, ValOut{}).get_slice(threadIdx.x);
+    auto own = [&](auto const& t) { return group_modes<1,3>(thr_copy.partition_S(t)); };
+{% for t in c.tensors %}    Tensor tYx[[ t.name ]] = own([[ self.along_n(t) ]][[ t.name ]]);  // (VEC,(RestM,RestN))
+{% endfor %}    Tensor tYcY = own(gI);  // (VEC,(RestM,RestN)) -> (m,n)
 
-  CUTE_UNROLL
-  for (int v = 0; v < size<1>(tYcY); ++v) {
-    Tensor tYpY = inside(tYcY(_,v));  // (VEC)
-    bool const whole = params.aligned && tYpY(size(tYpY) - 1);
-{% for t in c.tensors %}    Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(shape(coalesce(ValOut{})));  // (VEC)
-{% endfor %}{% for t in c.inputs() %}    clear(r[[ t.name ]]);
-    read_vector<[[ t.read_by ]]>(whole, tYpY, tYx[[ t.name ]](_,v), r[[ t.name ]]);
-{% endfor %}    CUTE_UNROLL
-    for (int i = 0; i < size(tYpY); ++i) {
-      auto const y = op([[ c.arguments("r", "(i)") ]]);
-{% for t in c.outputs() %}      r[[ t.name ]](i) = [[ c.result(t, "y") ]];
-{% endfor %}    }
-    if (whole) {
-{% for t in c.outputs() %}{% let x = t.name %}      copy_all(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ x ]]>{},
-               r[[ x ]], tYx[[ x ]](_,v));
-{% endfor %}    } else {
-{% for t in c.outputs() %}      copy_all_if(tYpY, r[[ t.name ]], tYx[[ t.name ]](_,v));
-{% endfor %}    }
-  }
+    CUTE_NO_UNROLL
+    for (int step = 0; step < size<1>(tYcY); step += size<1>(Fragment{})) {
+      Tensor tYpY = make_tensor<bool>(size<1>(Fragment{}));  // (UNROLL)
+{% for t in c.tensors %}      Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(Fragment{});  // (VEC,UNROLL)
+{% endfor %}{% for t in c.inputs() %}      clear(r[[ t.name ]]);
+{% endfor %}      CUTE_UNROLL
+      for (int u = 0; u < size(tYpY); ++u) {
+        tYpY(u) = inside(tYcY(_0{}, step + u));
+        if (tYpY(u)) {
+{% for t in c.inputs() %}          copy_vector<[[ self.by(t) ]]>(tYx[[ t.name ]](_,step + u), r[[ t.name ]](_,u));
+{% endfor %}        }
+      }
+      CUTE_UNROLL
+      for (int i = 0; i < size(r[[ c.last().name ]]); ++i) {
+        auto const y = op([[ c.arguments("r", "(i)") ]]);
+{% for t in c.outputs() %}        r[[ t.name ]](i) = [[ c.result(t, "y") ]];
+{% endfor %}      }
+      CUTE_UNROLL
+      for (int u = 0; u < size(tYpY); ++u) {
+        if (tYpY(u)) {
+{% for t in c.outputs() %}          copy_vector<[[ self.by(t) ]]>(r[[ t.name ]](_,u), tYx[[ t.name ]](_,step + u));
+{% endfor %}        }
+      }
+    }
+  });
 }
 
 }  // namespace [[ c.plan.name() ]]

@@ -10,20 +10,22 @@
 #include <stdint.h>
 
 typedef struct elementwise_apply_f32_params {
-  void const* a;       // A, f32
-  void const* b;       // B, f32
-  void* y;             // Y, f32
-  int64_t lda;         // elements from one coordinate of M to the next, in A
-  int64_t inca;        // elements from one coordinate of N to the next, in A
-  int64_t ldb;         // elements from one coordinate of M to the next, in B
-  int64_t ldy;         // elements from one coordinate of M to the next, in Y
-  int32_t m;           // extent of M
-  int32_t n;           // extent of N
-  int32_t aligned;     // 1 if all tensors are at a multiple of the vector at n = 0, for each m, else 0
-  int32_t aligned_in;  // 1 if all transposed inputs are at a multiple of the vector at m = 0, for each n, else 0
+  void const* a;      // A, f32
+  void const* b;      // B, f32
+  void* y;            // Y, f32
+  int64_t lda;        // elements from one coordinate of M to the next, in A
+  int64_t inca;       // elements from one coordinate of N to the next, in A
+  int64_t ldb;        // elements from one coordinate of M to the next, in B
+  int64_t ldy;        // elements from one coordinate of M to the next, in Y
+  int32_t m;          // extent of M
+  int32_t n;          // extent of N
+  int32_t aligned;    // elements of the widest vectors along N that every tensor is aligned to
+  int32_t whole;      // the same, where rows are whole vectors
+  int32_t aligned_a;  // elements of the widest vectors along M that A is aligned to
+  int32_t whole_a;    // the same, where columns are whole vectors
 } elementwise_apply_f32_params;
 
-static_assert(sizeof(elementwise_apply_f32_params) == 72, "size");
+static_assert(sizeof(elementwise_apply_f32_params) == 80, "size");
 static_assert(offsetof(elementwise_apply_f32_params, a) == 0, "a");
 static_assert(offsetof(elementwise_apply_f32_params, b) == 8, "b");
 static_assert(offsetof(elementwise_apply_f32_params, y) == 16, "y");
@@ -34,6 +36,8 @@ static_assert(offsetof(elementwise_apply_f32_params, ldy) == 48, "ldy");
 static_assert(offsetof(elementwise_apply_f32_params, m) == 56, "m");
 static_assert(offsetof(elementwise_apply_f32_params, n) == 60, "n");
 static_assert(offsetof(elementwise_apply_f32_params, aligned) == 64, "aligned");
-static_assert(offsetof(elementwise_apply_f32_params, aligned_in) == 68, "aligned_in");
+static_assert(offsetof(elementwise_apply_f32_params, whole) == 68, "whole");
+static_assert(offsetof(elementwise_apply_f32_params, aligned_a) == 72, "aligned_a");
+static_assert(offsetof(elementwise_apply_f32_params, whole_a) == 76, "whole_a");
 
 #endif

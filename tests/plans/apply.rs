@@ -296,3 +296,24 @@ fn tensors_bind_up_to_the_last_coordinate_that_an_index_holds() {
     let of = |extent: i64| ViewLayout::matrix([2, extent], extent);
     assert_eq!((binds(wide, of(last)), binds(wide, of(last + 1))), (Ok(()), too_large));
 }
+
+/// Any power of two of threads turns tiles, for vectors of any width and several inputs, without bank conflicts for a warp and more.
+#[test]
+fn tiles_are_turned_by_any_power_of_two_of_threads() {
+    for (dtype, size) in [("i8", 1), ("f16", 2), ("f32", 4), ("f64", 8)] {
+        for inputs in 1..=3 {
+            let names = ["a", "b", "c"][..inputs].join(" + ");
+            let list = vec![format!("{dtype}:(1,?)"); inputs].join(", ");
+            let vectors = [1, 2, 4, 8, 16].into_iter().filter(|vector| *vector >= size);
+            for (vector, threads) in vectors.flat_map(|v| (3..=10).map(move |bit| (v, 1 << bit))) {
+                let settings = format!(
+                    "expr={names}\nin={list}\nout={dtype}:(?,1)\nvariant=transposed\nthreads={threads}\nvector={vector}"
+                );
+                let recipe = ElementwiseApply::from_settings(&Settings::parse_lines(&settings)).expect("settings");
+                let plan = recipe.plan_as("k", &Targets::default()).unwrap_or_else(|e| panic!("{settings}\n{e}"));
+                let conflicts: u64 = plan.shared().iter().map(|tile| tile.extra()).sum();
+                assert!(conflicts == 0 || threads < 32, "{settings}\n{plan}");
+            }
+        }
+    }
+}

@@ -109,6 +109,18 @@ const DEFECTS: &[Defect] = &[
         to: "int(blockIdx.x & ~1u)",
     },
     Defect { what: "tiles are read before they are there", settings: TURNED, from: "__syncthreads();", to: "" },
+    Defect {
+        what: "the second word of a turned pair is the first again",
+        settings: TURNED,
+        from: "j + 1), 0x7632",
+        to: "j + 1), 0x5410",
+    },
+    Defect {
+        what: "vectors of an edge tile lie across the edge",
+        settings: TURNED,
+        from: "all_inside ? params.aligned : params.whole,",
+        to: "params.aligned,",
+    },
     Defect { what: "vectors at any address", settings: ROWS, from: "params.aligned && tYpY(0)", to: "tYpY(0)" },
     Defect {
         what: "inputs are read up to the end of the last vector",

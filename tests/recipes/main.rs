@@ -7,6 +7,7 @@ mod rows;
 mod sgemm;
 mod sum;
 mod together;
+mod turned;
 mod variations;
 
 #[path = "../support/expr/mod.rs"]

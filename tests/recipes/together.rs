@@ -1,8 +1,9 @@
 //! Which kernels nvcc compiles together.
 
 use crate::ptx_set::PtxSet;
-use crate::{apply, rows, sgemm, sum, variations};
+use crate::{apply, rows, sgemm, sum, turned, variations};
 
 pub(crate) static KERNELS: PtxSet = PtxSet::new(|| {
-    [apply::of_nvcc(), sgemm::of_nvcc(), sum::of_nvcc(), rows::of_nvcc(), variations::of_nvcc()].concat()
+    let tensors = [apply::of_nvcc(), turned::of_nvcc(), sum::of_nvcc(), rows::of_nvcc()];
+    [tensors.concat(), sgemm::of_nvcc(), variations::of_nvcc()].concat()
 });

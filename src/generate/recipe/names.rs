@@ -98,6 +98,7 @@ const OF_OPERAND: &[(&str, &str)] = &[
     ("packed_", ""),
     ("packs_", ""),
     ("phase_", ""),
+    ("whole_", ""),
 ];
 
 fn of_operand(param: &str) -> Vec<String> {

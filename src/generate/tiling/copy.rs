@@ -148,8 +148,8 @@ pub enum Guard {
     ZeroFill,
     /// Each instruction has a predicate; where it is false, nothing is done.
     Predicate,
-    /// What lies across the end of a row, or is not aligned, is moved element by element: those outside are zeros where they are
-    /// read, and are not written.
+    /// What lies across the end of a row, or is not aligned, is moved element by element, or in vectors that are narrow enough: those
+    /// outside are zeros where they are read, and are not written.
     Elements,
     /// The tensor map has the extents, and TMA writes zeros for what lies outside.
     TensorMap,

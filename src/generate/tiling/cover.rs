@@ -169,11 +169,19 @@ impl Tiling {
         }
     }
 
-    /// Whether a thread that stores from its registers has loaded the same elements of that tile into them.
+    /// Whether a thread that stores from its registers has loaded the same elements of that tile into them. What it stores to shared
+    /// memory is what it has loaded of that tensor from global memory, and that it stores nowhere else.
     fn handed_flaws(&self, flaws: &mut Flaws) {
         let loads = || self.copies.iter().filter(|copy| copy.to == Place::Threads);
-        for store in self.copies.iter().filter(|copy| copy.from == Place::Threads) {
-            for load in loads().filter(|load| load.tile == store.tile) {
+        let stores = || self.copies.iter().filter(|copy| copy.from == Place::Threads);
+        let staged_by = |store: &TileCopy, load: &TileCopy| matches!((load.from, store.to), (Place::Global(_), Place::Shared(name)) if name == load.name);
+        let is_staged = |load: &TileCopy| stores().any(|store| staged_by(store, load));
+        for store in stores() {
+            let is_its_own = |load: &&TileCopy| match store.to {
+                Place::Shared(_) if loads().any(|load| staged_by(store, load)) => staged_by(store, load),
+                _ => !is_staged(load),
+            };
+            for load in loads().filter(is_its_own).filter(|load| load.tile == store.tile) {
                 let (Ok(Some(got)), Ok(Some(given))) = (self.sides(load), self.sides(store)) else { continue };
                 if let Some(thread) = others_in(&got.to, &given.from) {
                     let found =

@@ -125,15 +125,6 @@ fn kernels() -> Rejects {
             "threads that do not share a tile",
             rejected(&["expr=a", "in=f32:(1,?)", "out=f32:(?,1)", "variant=transposed", "threads=100"]),
         ),
-        (
-            "turned inputs that do not fit",
-            rejected(&[
-                "expr=a + b + c + d",
-                "in=i8:(1,?), i8:(1,?), i8:(1,?), i8:(1,?)",
-                "out=i8:(?,1)",
-                "variant=transposed",
-            ]),
-        ),
         ("too many threads", rejected(&["threads=2000"])),
         ("a vector of 3 bytes", rejected(&["vector=3"])),
         ("a vector smaller than the widest type", rejected(&["expr=a", "in=f64:(?,1)", "out=f16:(?,1)", "vector=4"])),

@@ -258,7 +258,7 @@ fn specs(
 ) -> (Vec<TensorSpec>, Vec<TensorSpec>) {
     let tiled = matches!(variant, Variant::Tv | Variant::Remapped | Variant::Transposed);
     let rank = match tiled && random.chance(90) {
-        true if variant == Variant::Transposed => 2,
+        true if variant == Variant::Transposed => 2 + random.weighted(&[60, 18, 12, 10]),
         true => random.pick(&[1, 2, 2, 2]),
         false => 1 + random.weighted(&[15, 42, 18, 13, 12]),
     };
@@ -340,6 +340,8 @@ const CLASSES: &[[&str; 3]] = &[
     ["(?,1)", "(?,1)", "(?,?)"],
     ["1", "0", "1"],
     ["(?,?,1)", "(?,1,?)", "(?,?,1)"],
+    ["(1,?,?)", "(?,0,1)", "(?,?,1)"],
+    ["(?,1,?,?)", "(?,?,1,?)", "(?,?,?,1)"],
     ["(?,?,?,?,1)", "(0,?,0,?,1)", "(?,?,?,?,1)"],
 ];
 

@@ -96,11 +96,19 @@ pub(super) fn is_turned(spec: &TensorSpec, n_mode: usize) -> bool {
     strides[n_mode] == ModeStride::Dynamic && strides.contains(&ModeStride::Unit)
 }
 
+/// The mode along which the inputs that are turned are contiguous: that of the most bytes, the innermost of equals.
+pub(super) fn turned_mode(recipe: &ElementwiseApply, n_mode: usize) -> Option<usize> {
+    let along =
+        |mode: usize| recipe.inputs.iter().filter(move |i| is_turned(i, n_mode) && i.strides[mode] == ModeStride::Unit);
+    let rank = recipe.outputs.first()?.strides.len();
+    let bytes = |mode: usize| along(mode).map(|input| input.dtype.bytes().0).sum::<u64>();
+    (0..rank).filter(|mode| bytes(*mode) > 0).max_by_key(|mode| (bytes(*mode), *mode))
+}
+
 pub(super) fn variant(recipe: &ElementwiseApply, n_mode: usize, checks: &mut Checks) -> Option<Variant> {
     let rank = recipe.outputs.first()?.strides.len();
     let contiguous = |spec: &TensorSpec| spec.strides[n_mode] == ModeStride::Unit;
-    let turned = recipe.inputs.iter().any(|i| is_turned(i, n_mode));
-    let can_turn = rank == 2 && turned && recipe.outputs.iter().all(contiguous);
+    let can_turn = turned_mode(recipe, n_mode).is_some() && recipe.outputs.iter().all(contiguous);
     let refuse = |checks: &mut Checks, required: &str, because: &str| {
         checks.push(
             Code::Variant,
@@ -116,7 +124,7 @@ pub(super) fn variant(recipe: &ElementwiseApply, n_mode: usize, checks: &mut Che
         Variant::Auto => Some(Variant::Vectorized),
         Variant::Transposed if !can_turn => refuse(
             checks,
-            "matrices, an input that is contiguous along the other mode than the outputs, and outputs that are contiguous",
+            "an input that is contiguous along another mode than the outputs, and outputs that are contiguous along one mode",
             "the variant transposes tiles of such inputs in shared memory; other inputs need no transposition",
         ),
         Variant::Tv | Variant::Remapped if rank > 2 => refuse(

@@ -1,6 +1,6 @@
 //! The decisions for a recipe: modes, classes of tensors, vectors, threads, unrolling.
 
-use super::classes::{classify, modes, tensors_fit, variant};
+use super::classes::{classify, modes, tensors_fit, turned_mode, variant};
 use super::function::compute;
 use super::tilings::{self, Walk};
 use super::{ElementwiseApply, Variant, launch, turn};
@@ -103,13 +103,27 @@ pub(super) enum Body {
         val_layout: Layout,
         remapped: bool,
     },
-    Transposed,
+    Transposed {
+        /// The tiling with narrower vectors, down to one element.
+        narrower: Vec<Tiling>,
+        /// Bytes of a block that a thread turns, before and behind.
+        held: Bytes,
+    },
 }
 
 impl Decision {
     /// Modes of M in the kernel, which has one even for tensors of rank 1.
     pub(super) fn m_rank(&self) -> usize {
         self.m_modes.len().max(1)
+    }
+
+    /// Bytes that a thread has in registers.
+    fn in_flight(&self) -> Bytes {
+        let vectors = in_flight(&self.tensors, self.vec, self.unroll);
+        match self.body {
+            Body::Transposed { held, .. } => vectors.max(held),
+            _ => vectors,
+        }
     }
 
     pub(super) fn inputs(&self) -> impl Iterator<Item = &Tensor> {
@@ -132,10 +146,7 @@ pub(in crate::generate::recipe) fn plan_as<R: Recipe>(
     let mut checks = Checks::new(&format!("{asked:?}"), targets);
     checks::kernel_name(&mut checks, name);
     let decision = decide(recipe, output, &mut checks);
-    let registers = decision.as_ref().and_then(|d| {
-        let in_flight = in_flight(&d.tensors, d.vec, d.unroll);
-        checks::registers(&mut checks, in_flight, d.threads, 1, FEWER)
-    });
+    let registers = decision.as_ref().and_then(|d| checks::registers(&mut checks, d.in_flight(), d.threads, 1, FEWER));
     let warnings = checks.take_warnings();
     let (decision, registers) = checks.finish(decision.zip(registers))?;
     let (smem, shared) = (decision.tiling.smem_bytes().unwrap_or(Bytes(u64::MAX)), decision.shared.clone());
@@ -177,12 +188,16 @@ fn decide(recipe: &ElementwiseApply, output: &'static str, checks: &mut Checks) 
     let (n_mode, m_modes) = modes(recipe, rank);
     let variant = variant(recipe, n_mode, checks)?;
     let build = |variant: Variant, checks: &mut Checks| {
+        let m_modes = match turned_mode(recipe, n_mode).filter(|_| variant == Variant::Transposed) {
+            Some(turned) => [turned].into_iter().chain(m_modes.iter().copied().filter(|m| *m != turned)).collect(),
+            None => m_modes.clone(),
+        };
         let tensors = classify(recipe, &names, &outputs, n_mode, m_modes.first().copied(), variant);
         let vec = vector(recipe, &tensors, variant, checks);
         let (body, tiling, unroll) = structure(recipe, variant, &tensors, vec, checks)?;
         proved(&tiling, checks).then_some(())?;
         let shared = checks.sound("accesses that are proved can be counted", tiling.shared())?;
-        Some((tensors, vec?, body, (tiling, shared), unroll))
+        Some(((tensors, m_modes), vec?, body, (tiling, shared), unroll))
     };
     let built = match (recipe.variant, variant) {
         // Where no tile can be turned, the inputs are read as they lie.
@@ -191,7 +206,7 @@ fn decide(recipe: &ElementwiseApply, output: &'static str, checks: &mut Checks) 
         }
         _ => build(variant, checks),
     };
-    let (checked, (tensors, vec, body, (tiling, shared), unroll)) = (checked?, built?);
+    let (checked, ((tensors, m_modes), vec, body, (tiling, shared), unroll)) = (checked?, built?);
     let recipe = recipe.clone();
     let threads = tiling.threads();
     Some(Decision {
@@ -237,13 +252,6 @@ fn side_by_side(recipe: &ElementwiseApply, vec: i64) -> i64 {
     if from_memory < 2 || vec == 16 { 2 } else { 1 }
 }
 
-/// Whether one input is turned, of 2 bytes an element: its tile of 128 x 128 has work for 512 threads, which took bf16 on an
-/// H200 from 0.75 of the copy to 0.84. Single bytes went from 0.76 to 0.63.
-fn narrow(tensors: &[Tensor]) -> bool {
-    let mut turned = tensors.iter().filter(|t| t.class == Class::Transposed);
-    turned.next().is_some_and(|t| t.dtype.bytes().0 == 2) && turned.next().is_none()
-}
-
 fn structure(
     recipe: &ElementwiseApply,
     variant: Variant,
@@ -254,17 +262,15 @@ fn structure(
     if matches!(variant, Variant::Tv | Variant::Remapped) {
         return tv(recipe, variant == Variant::Remapped, tensors, vec, checks);
     }
-    let threads = match recipe.threads {
-        0 if variant == Variant::Transposed && narrow(tensors) => 512,
-        0 => 256,
-        set => set,
-    };
+    let threads = if recipe.threads == 0 { 256 } else { recipe.threads };
     let threads = checks::thread_count(checks, threads.into(), "threads=256");
     let (threads, vec) = (threads?, vec?);
     if variant == Variant::Transposed {
-        let tiling = turn::tiling(tensors, vec, threads, checks)?;
-        let vectors = tiling.tile[0] * tiling.tile[1] / vec / i64::from(threads);
-        return Some((Body::Transposed, tiling, vectors));
+        let bytes = if recipe.vector.0 == 0 { Arch::MAX_VECTOR } else { recipe.vector };
+        let turned = turn::tiling(tensors, [vec, recipe.unroll.into()], bytes, threads, checks)?;
+        turned.narrower.iter().all(|narrow| proved(narrow, checks)).then_some(())?;
+        let body = Body::Transposed { narrower: turned.narrower, held: turned.held };
+        return Some((body, turned.tiling, turned.unroll));
     }
     // Threads side by side along N, a vector each.
     let side_by_side_of = |vec: i64, unroll: i64, checks: &mut Checks| {
@@ -296,7 +302,7 @@ fn structure(
 const FEWER: &str = "a smaller unroll, or fewer threads";
 
 /// Bytes of this many vectors of every tensor.
-fn in_flight(tensors: &[Tensor], vec: i64, unroll: i64) -> Bytes {
+pub(super) fn in_flight(tensors: &[Tensor], vec: i64, unroll: i64) -> Bytes {
     Bytes(tensors.iter().map(|t| t.dtype.bytes().0).sum::<u64>() * (vec * unroll) as u64)
 }
 

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::emit;
 use crate::expr::{Compute, Helpers};
 use crate::plan::Plan;
-use crate::tiling::{Engine, Place, TileCopy};
+use crate::tiling::{Engine, Place, TileCopy, Tiling};
 
 /// A tensor as the templates name it.
 struct Operand {
@@ -22,24 +22,39 @@ struct Operand {
     bytes: u64,
     /// The vector type where whole vectors are moved, else `void`.
     vector: String,
-    /// The same of a load along N: `void` of what is turned, too.
-    read_by: String,
-    /// Its stride along M and N.
+    /// Whether it is turned.
+    is_turned: bool,
+    /// Its strides along M and N, and where tiles are turned those of the batches.
     strides: String,
     /// Which of the function's results it takes.
     output: Option<usize>,
 }
 
-/// An input that is turned in shared memory.
+/// An input that is turned.
 struct Turned {
     name: &'static str,
-    vector: String,
+    /// The parameter that holds its address.
+    param: String,
+    /// Threads to blocks, and the values of a block along M and along N first.
+    threads: String,
+    load: String,
+    store: String,
+    /// Its vectors along M, and the rows of a block.
+    block: [i64; 2],
     layout: String,
     bytes: u64,
     /// The alignment of its address, in bytes.
     alignment: u64,
-    store: u32,
-    load: u32,
+    /// Passes over the banks.
+    stored: u32,
+    loaded: u32,
+}
+
+/// The threads that take vectors of so many elements out, and how many they have in flight.
+struct GoOut {
+    vec: i64,
+    threads: String,
+    unroll: i64,
 }
 
 /// The common parts of all kernels of the family.
@@ -142,13 +157,29 @@ struct Transposed<'a> {
     c: Common<'a>,
     tiler: String,
     tile: [i64; 2],
-    /// The inputs that are turned, and the other tensors.
+    /// `params.m`, or `params.m0`.
+    extent_m: &'static str,
+    /// `_1{}`, or `make_shape(params.m1, ..)`.
+    batches: String,
+    /// The inputs that are turned.
     turned: Vec<Turned>,
-    direct: Vec<&'a str>,
-    thr_in: String,
-    val_in: String,
-    thr_out: String,
-    val_out: String,
+    /// From the widest vectors on.
+    go_out: Vec<GoOut>,
+}
+
+impl Transposed<'_> {
+    /// What `copy_vector` moves a tensor by.
+    fn by(&self, tensor: &Operand) -> String {
+        match tensor.vector == NO_VECTOR {
+            true => NO_VECTOR.to_owned(),
+            false => format!("Vector<Element{},VEC>", tensor.name),
+        }
+    }
+
+    /// The CTA's tile that a tensor is read from or written to along N.
+    fn along_n(&self, tensor: &Operand) -> &'static str {
+        if tensor.is_turned { "s" } else { "g" }
+    }
 }
 
 /// The type of a vector of a tensor.
@@ -177,8 +208,17 @@ fn operand(decision: &Decision, tensor: &Tensor, output: Option<usize>) -> Opera
         Class::Strided | Class::Transposed => format!("params.inc{param}"),
     };
     let is_turned = tensor.class == Class::Transposed;
-    let (m, n) = if is_turned { ("_1{}".to_owned(), n) } else { (m, n) };
-    let vector = vector(decision, tensor);
+    let strides = match (&decision.body, m_rank) {
+        (Body::Transposed { .. }, _) => {
+            let m = match (is_turned, m_rank) {
+                (true, _) => "_1{}".to_owned(),
+                (false, 1) => m,
+                (false, _) => format!("params.ld{param}0"),
+            };
+            format!("make_stride({m}, {n}, {})", batches(m_rank, "make_stride", &format!("params.ld{param}"), "_0{}"))
+        }
+        _ => format!("make_stride({m}, {n})"),
+    };
     Operand {
         name: tensor.name,
         param,
@@ -186,29 +226,56 @@ fn operand(decision: &Decision, tensor: &Tensor, output: Option<usize>) -> Opera
         element: tensor.dtype.cxx(),
         dtype: tensor.dtype,
         bytes: tensor.dtype.bytes().0,
-        read_by: if is_turned { NO_VECTOR.to_owned() } else { vector.clone() },
-        vector,
-        strides: format!("make_stride({m}, {n})"),
+        vector: vector(decision, tensor),
+        is_turned,
+        strides,
         output,
+    }
+}
+
+/// The modes of M behind the first, as CuTe's tuple; `none` where there are none.
+fn batches(m_rank: usize, make: &str, stem: &str, none: &str) -> String {
+    match m_rank {
+        1 => none.to_owned(),
+        _ => format!("{make}({})", (1..m_rank).map(|i| format!("{stem}{i}")).collect::<Vec<_>>().join(", ")),
     }
 }
 
 fn turned(decision: &Decision) -> Vec<Turned> {
     let tiles = decision.tiling.smem.iter().zip(&decision.shared);
-    let turned = tiles.filter_map(|(tile, analysis)| {
-        let tensor = decision.tensors.iter().find(|tensor| tensor.name == tile.name)?;
+    let turned = tiles.map(|(tile, analysis)| {
+        let copy = |of: fn(&TileCopy) -> bool| {
+            walk(decision.tiling.copies.iter().find(|copy| copy.name == tile.name && of(copy)))
+        };
         let worst = |access: usize| analysis.accesses.get(access).map_or(0, |access| access.worst);
-        Some(Turned {
-            name: tensor.name,
-            vector: vector(decision, tensor),
+        let [threads, load] = copy(|copy| matches!(copy.from, Place::Global(_)));
+        let [_, store] = copy(|copy| matches!(copy.to, Place::Shared(_)));
+        Turned {
+            name: tile.name,
+            param: decision.tensors.iter().find(|t| t.name == tile.name).map_or_else(String::new, |t| t.param.clone()),
+            threads,
+            load,
+            store,
+            block: super::turn::block(&decision.tiling, tile.name),
             layout: tile.ty(),
             bytes: analysis.memory.0,
             alignment: analysis.alignment.0,
-            store: worst(0),
-            load: worst(1),
-        })
+            stored: worst(0),
+            loaded: worst(1),
+        }
     });
     turned.collect()
+}
+
+/// Who takes out, for each width of vectors along N.
+fn go_out(decision: &Decision, narrower: &[Tiling]) -> Vec<GoOut> {
+    let widths = (0..=decision.vec.ilog2()).map(|level| decision.vec >> level);
+    let tilings = core::iter::once(&decision.tiling).chain(narrower);
+    let of = |(level, (vec, tiling)): (usize, (i64, &Tiling))| {
+        let [threads, _] = walk(tiling.copies.iter().find(|copy| matches!(copy.to, Place::Global(_))));
+        GoOut { vec, threads, unroll: super::turn::in_flight_at(level, decision.unroll) }
+    };
+    widths.zip(tilings).enumerate().map(of).collect()
 }
 
 /// The threads and the values of a copy, as `make_tiled_copy` is given them.
@@ -278,22 +345,14 @@ pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
             tile_size: tile_m * tile_n,
             remapped: *remapped,
         }),
-        Body::Transposed => {
-            let into = |copy: &&TileCopy| matches!(copy.to, Place::Shared(_));
-            let out = |copy: &&TileCopy| matches!(copy.to, Place::Global(_));
-            let [thr_in, val_in] = walk(decision.tiling.copies.iter().find(into));
-            let [thr_out, val_out] = walk(decision.tiling.copies.iter().find(out));
-            emit::text(&Transposed {
-                c: common(decision, plan, "elementwise_apply/transposed.cuh"),
-                tiler: emit::shape_type(tile),
-                tile,
-                turned: turned(decision),
-                direct: decision.tensors.iter().filter(|t| t.class != Class::Transposed).map(|t| t.name).collect(),
-                thr_in,
-                val_in,
-                thr_out,
-                val_out,
-            })
-        }
+        Body::Transposed { narrower, .. } => emit::text(&Transposed {
+            c: common(decision, plan, "elementwise_apply/transposed.cuh"),
+            tiler: emit::shape_type(tile),
+            tile,
+            extent_m: if decision.m_rank() > 1 { "params.m0" } else { "params.m" },
+            batches: batches(decision.m_rank(), "make_shape", "params.m", "_1{}"),
+            turned: turned(decision),
+            go_out: go_out(decision, narrower),
+        }),
     }
 }

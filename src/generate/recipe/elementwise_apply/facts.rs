@@ -40,7 +40,7 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
         Body::Vectorized { .. } => "vectorized: a thread takes whole vectors, the threads of a block side by side",
         Body::Tv { remapped: false, .. } => "tv: a thread-value layout on tiles, blocks down the columns",
         Body::Tv { remapped: true, .. } => "remapped: a thread-value layout on tiles, blocks along the rows",
-        Body::Transposed => "transposed: tiles turned in shared memory",
+        Body::Transposed { .. } => "transposed: blocks turned in registers, tiles in shared memory",
     };
     let why =
         if decision.recipe.variant == super::Variant::Auto { "chosen from the strides" } else { "from the recipe" };
@@ -56,7 +56,12 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
         let (how, why) = match t.class {
             Class::Contiguous => (format!("{vec} elements, {bytes} at once"), "contiguous along N"),
             Class::Transposed => {
-                (format!("{vec} elements, {bytes} at once"), "contiguous along M, turned in shared memory")
+                let [vec, rows] = super::turn::block(&decision.tiling, t.name);
+                let bytes = Bytes(t.dtype.bytes().0 * vec as u64);
+                (
+                    format!("{vec} elements, {bytes} at once, {rows} rows turned"),
+                    "contiguous along M, turned in registers",
+                )
             }
             Class::Broadcast => ("1 element for all of N".to_owned(), "broadcast along N"),
             Class::Strided => ("1 element at a time".to_owned(), "any stride along N: neighbours lie in other sectors"),
@@ -74,9 +79,11 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
             "each is moved once, whole vectors at aligned columns",
         ));
     }
-    if let Body::Transposed = &decision.body {
+    if let Body::Transposed { .. } = &decision.body {
         let [m, n, _] = decision.tiling.tile;
         facts.push(Fact::new("tile", format!("({m},{n})"), "turned by one block"));
+        let why = "where addresses, strides or extents are no multiples of wider vectors";
+        facts.push(Fact::new("narrower", format!("vectors of {} elements down to 1", (vec / 2).max(1)), why));
     }
     facts.push(Fact::new("unroll", format!("{unroll} vectors a thread"), "of each tensor, in flight at once"));
     facts.push(Fact::new("registers", format!("about {registers}"), "values and addresses; ptxas tells exactly"));
@@ -84,9 +91,14 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
     let grid = match &decision.body {
         Body::Naive => format!("ceil_div(M*N,{threads})"),
         Body::Vectorized { .. } => format!("ceil_div(M*ceil_div(N,{vec}),{per_block})"),
-        Body::Tv { .. } | Body::Transposed => {
+        Body::Tv { .. } => {
             let [m, n, _] = decision.tiling.tile;
             format!("ceil_div(M,{m}) * ceil_div(N,{n})")
+        }
+        Body::Transposed { .. } => {
+            let [m, n, _] = decision.tiling.tile;
+            let batches = if decision.m_modes.len() > 1 { " * batches" } else { "" };
+            format!("ceil_div(M,{m}) * ceil_div(N,{n}){batches}")
         }
     };
     facts.push(Fact::new("grid", grid, "one dimension"));

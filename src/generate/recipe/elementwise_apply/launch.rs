@@ -4,7 +4,7 @@
 use super::decide::{Body, Class, Decision, Tensor};
 use crate::arch::Arch;
 use crate::expr::Compute;
-use crate::plan::{Field, Given, Int, Merging, ParamStruct, ParamType, Reach, Rule};
+use crate::plan::{Field, Given, Int, IntOp, Merging, ParamStruct, ParamType, Reach, Rule};
 use crate::view::ViewRef;
 
 /// The parameter struct: addresses, strides, extents, alignment, scalars.
@@ -32,17 +32,23 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
     }
     fields.push(("n".into(), ParamType::I32, "extent of N".into(), Given::Extent { tensor: 0, mode: N }));
     let vectors = ("vectors", "the most vectors of a coordinate of M");
-    let whole = ("whole", "1 if rows are whole vectors from n = 0 on, else 0");
+    let whole_rows = ("whole", "1 if rows are whole vectors from n = 0 on, else 0");
     let together = "1 if all tensors reach a multiple of the vector at the same n, for each m, else 0";
     let at_zero = "1 if all tensors are at a multiple of the vector at n = 0, for each m, else 0";
-    let turned = "1 if all transposed inputs are at a multiple of the vector at m = 0, for each n, else 0";
+    let along_n = "elements of the widest vectors along N that every tensor is aligned to";
+    let rows = "the same, where rows are whole vectors";
     let follow = match decision.body {
         Body::Naive => Vec::new(),
-        Body::Vectorized { .. } => vec![vectors, whole, ("aligned", together)],
+        Body::Vectorized { .. } => vec![vectors, whole_rows, ("aligned", together)],
         Body::Tv { .. } => vec![("aligned", at_zero)],
-        Body::Transposed => vec![("aligned", at_zero), (TURNED, turned)],
+        Body::Transposed { .. } => vec![(ALIGNED, along_n), (WHOLE, rows)],
     };
     fields.extend(follow.into_iter().map(|(name, doc)| (name.into(), ParamType::I32, doc.into(), Given::Follows)));
+    for t in decision.tensors.iter().filter(|t| t.class == Class::Transposed) {
+        let doc = format!("elements of the widest vectors along M that {} is aligned to", t.name);
+        fields.push((aligned(t), ParamType::I32, doc, Given::Follows));
+        fields.push((whole(t), ParamType::I32, "the same, where columns are whole vectors".into(), Given::Follows));
+    }
     let ty = match decision.checked.compute() {
         Compute::F32 => ParamType::F32,
         Compute::F64 => ParamType::F64,
@@ -68,6 +74,7 @@ pub(super) fn merging(decision: &Decision) -> Merging {
     Merging {
         n: decision.n_mode,
         m: decision.m_modes.clone(),
+        batches: matches!(decision.body, Body::Transposed { .. }),
         along_n: along_n.collect(),
         by: decision.inputs().count(),
         into_n: matches!(decision.body, Body::Naive | Body::Vectorized { .. }),
@@ -83,26 +90,39 @@ pub(super) struct Alignment {
     pub(super) together: bool,
     /// That is n = 0 everywhere.
     pub(super) at_zero: bool,
-    /// Transposed inputs are aligned along M.
-    pub(super) turned: bool,
+}
+
+/// What a rule derives for views; 0 for what it does not.
+pub(super) fn derived(decision: &Decision, views: &[ViewRef], name: &str) -> i64 {
+    let rule = rule(decision);
+    let values = rule.values(&params(decision), views, &vec![1.0; decision.scalars.len()]);
+    let values = values.ok().flatten().unwrap_or_default();
+    rule.steps.value(name, &values).unwrap_or(0)
 }
 
 impl Alignment {
     /// The alignment of a launch's views.
     pub(super) fn of(decision: &Decision, views: &[ViewRef]) -> Self {
-        let rule = rule(decision);
-        let scalars = vec![1.0; decision.scalars.len()];
-        let values = rule.values(&params(decision), views, &scalars);
-        let values = values.ok().flatten().unwrap_or_default();
-        let is = |name: &str| rule.steps.value(name, &values).is_some_and(|value| value != 0);
-        Self { together: is(TOGETHER), at_zero: is(AT_ZERO), turned: is(TURNED) }
+        let is = |name: &str| derived(decision, views, name) != 0;
+        Self { together: is(TOGETHER), at_zero: is(AT_ZERO) }
     }
 }
 
 /// Values of the rule.
 const TOGETHER: &str = "together";
 const AT_ZERO: &str = "at_zero";
-const TURNED: &str = "aligned_in";
+pub(super) const ALIGNED: &str = "aligned";
+pub(super) const WHOLE: &str = "whole";
+
+/// The parameter for the alignment of a transposed input.
+pub(super) fn aligned(tensor: &Tensor) -> String {
+    format!("aligned_{}", tensor.param)
+}
+
+/// The same where columns are whole vectors.
+pub(super) fn whole(tensor: &Tensor) -> String {
+    format!("whole_{}", tensor.param)
+}
 
 /// Grid and parameters from addresses, strides and extents.
 pub(super) fn rule(decision: &Decision) -> Rule {
@@ -114,10 +134,13 @@ pub(super) fn rule(decision: &Decision) -> Rule {
     for extent in m.iter().chain([&n]) {
         rule.steps.require(extent.clone().at_most(longest(decision)), INTEGERS);
     }
-    alignment(decision, &mut rule);
+    match &decision.body {
+        Body::Transposed { .. } => widths(decision, &mut rule),
+        _ => alignment(decision, &mut rule),
+    }
     let at_zero = rule.steps.find(AT_ZERO);
     match &decision.body {
-        Body::Naive => {}
+        Body::Naive | Body::Transposed { .. } => {}
         Body::Vectorized { .. } => {
             let together = rule.steps.find(TOGETHER);
             let shifted = together.clone().and(at_zero.clone().is(0));
@@ -126,7 +149,7 @@ pub(super) fn rule(decision: &Decision) -> Rule {
             rule.derive("whole", at_zero.and(n.clone().divides_by(vec)));
             rule.derive("aligned", together);
         }
-        Body::Tv { .. } | Body::Transposed => {
+        Body::Tv { .. } => {
             rule.derive("aligned", at_zero);
         }
     }
@@ -137,9 +160,11 @@ pub(super) fn rule(decision: &Decision) -> Rule {
             let vectors = rule.steps.find("vectors");
             counted(&mut rule, m, vectors, threads * decision.unroll)
         }
-        Body::Tv { .. } | Body::Transposed => {
+        Body::Tv { .. } | Body::Transposed { .. } => {
             let [tile_m, tile_n, _] = decision.tiling.tile;
-            m[0].clone().ceil_div(tile_m) * n.ceil_div(tile_n)
+            let tiles = m[0].clone().ceil_div(tile_m) * n.ceil_div(tile_n);
+            // Of a tile all modes but the first of M are batches.
+            m.into_iter().skip(1).fold(tiles, |blocks, batches| blocks * batches)
         }
     };
     rule.grid(something, [blocks, 1.into(), 1.into()]);
@@ -173,16 +198,47 @@ fn alignment(decision: &Decision, rule: &mut Rule) {
         let together = rule.steps.set(TOGETHER, together);
         rule.steps.set(AT_ZERO, Int::all([together].into_iter().chain(last.into_iter().map(|phase| phase.is(0)))));
     }
-    if matches!(decision.body, Body::Transposed) {
-        let turned = decision.tensors.iter().filter(|t| t.class == Class::Transposed);
-        let aligned = turned.flat_map(|t| {
-            let address = rule.param(&t.param).divides_by(t.dtype.bytes().0 as i64 * vec);
-            [address, rule.param(&format!("inc{}", t.param)).divides_by(vec)]
-        });
-        let aligned = Int::all(aligned);
-        let aligned = rule.steps.set(TURNED, aligned);
-        rule.derive(TURNED, aligned);
+}
+
+/// The widest vectors that the tensors are aligned to, of at most so many elements, and those that rows are made of.
+fn widths(decision: &Decision, rule: &mut Rule) {
+    let narrowest = |all: Vec<Int>| all.into_iter().reduce(|a, b| a.op(IntOp::Min, b)).unwrap_or(Int::Const(1));
+    let mut along_n = Vec::new();
+    for t in decision.tensors.iter().filter(|t| t.class == Class::Contiguous) {
+        along_n.push(phase(rule, t, decision.vec, &modes(decision, &format!("ld{}", t.param))));
     }
+    let (extents, aligned_n) = (rule.param("n"), narrowest(along_n));
+    derive_widths(rule, [ALIGNED, WHOLE], decision.vec, aligned_n, &extents);
+    let extents = rule.param(&modes(decision, "m")[0]);
+    for t in decision.tensors.iter().filter(|t| t.class == Class::Transposed) {
+        let batches = modes(decision, &format!("ld{}", t.param)).into_iter().skip(1);
+        let strides: Vec<String> = batches.chain([format!("inc{}", t.param)]).collect();
+        let [vec, _] = super::turn::block(&decision.tiling, t.name);
+        let aligned_m = phase(rule, t, vec, &strides);
+        derive_widths(rule, [&aligned(t), &whole(t)], vec, aligned_m, &extents);
+    }
+}
+
+/// The largest power of two, of at most so many elements, for which a condition holds.
+fn widest(vec: i64, holds: impl Fn(i64) -> Int) -> Int {
+    (1..=vec.ilog2()).map(|bit| 1 << bit).fold(Int::Const(1), |narrow, width| holds(width).select(width, narrow))
+}
+
+/// The most elements of a vector that all rows of a tensor begin at a multiple of: its address and these strides are.
+fn phase(rule: &mut Rule, tensor: &Tensor, vec: i64, strides: &[String]) -> Int {
+    let address = rule.param(&tensor.param) / tensor.dtype.bytes().0 as i64;
+    let starts: Vec<Int> = core::iter::once(address).chain(strides.iter().map(|name| rule.param(name))).collect();
+    let all = |width| Int::all(starts.iter().map(|start| start.clone().divides_by(width)));
+    rule.steps.set(&format!("phase_{}", tensor.param), widest(vec, all))
+}
+
+/// Derives the width of vectors, and the width of those that rows of an extent are made of.
+fn derive_widths(rule: &mut Rule, [aligned, whole]: [&str; 2], vec: i64, width: Int, extent: &Int) {
+    let width = rule.steps.set(aligned, width);
+    let of_rows = widest(vec, |width| extent.clone().divides_by(width)).op(IntOp::Min, width.clone());
+    let of_rows = rule.steps.set(whole, of_rows);
+    rule.derive(aligned, width);
+    rule.derive(whole, of_rows);
 }
 
 /// Blocks for this many items per coordinate of M.
@@ -205,7 +261,7 @@ fn longest(decision: &Decision) -> i64 {
         Body::Naive => 1,
         // Rows that begin between two multiples of the vector have one more.
         Body::Vectorized { .. } => 2 * decision.vec,
-        Body::Tv { .. } | Body::Transposed => decision.tiling.tile[0].max(decision.tiling.tile[1]),
+        Body::Tv { .. } | Body::Transposed { .. } => decision.tiling.tile[0].max(decision.tiling.tile[1]),
     };
     i64::from(i32::MAX) - past_the_end
 }

@@ -9,6 +9,7 @@ mod facts;
 mod function;
 mod launch;
 mod predict;
+mod predict_turned;
 mod spec;
 mod tilings;
 mod turn;

@@ -7,7 +7,7 @@ use super::launch::{Alignment, merging};
 use crate::model::banks::WARP;
 use crate::model::traffic::{Counter, LINE, Prediction};
 use crate::plan::Mode;
-use crate::tiling::{Place, TileCopy};
+use crate::tiling::{Place, TileCopy, Tiling};
 use crate::view::ViewRef;
 
 /// A vector of one thread: coordinate of its first element, which may lie before the row, and whether it is moved whole.
@@ -18,13 +18,13 @@ struct Vector {
     whole: bool,
 }
 
-struct Launch<'a> {
-    decision: &'a Decision,
-    n: Mode,
-    m: Vec<Mode>,
+pub(super) struct Launch<'a> {
+    pub(super) decision: &'a Decision,
+    pub(super) n: Mode,
+    pub(super) m: Vec<Mode>,
     alignment: Alignment,
-    views: &'a [ViewRef],
-    rows: i64,
+    pub(super) views: &'a [ViewRef],
+    pub(super) rows: i64,
 }
 
 impl Launch<'_> {
@@ -38,7 +38,7 @@ impl Launch<'_> {
         })
     }
 
-    fn address(&self, tensor: usize, m: i64, n: i64) -> u64 {
+    pub(super) fn address(&self, tensor: usize, m: i64, n: i64) -> u64 {
         let view = &self.views[tensor];
         let element = self.row(tensor, m) + n * self.n.strides[tensor];
         view.ptr.wrapping_add_signed(element * view.dtype.bytes().0 as i64)
@@ -66,6 +66,14 @@ impl Launch<'_> {
     }
 }
 
+/// What the threads of a tile move, by the first copy of a kind: the first element of each lane, for each request of each warp.
+pub(super) fn requests(tiling: &Tiling, of: impl Fn(&TileCopy) -> bool) -> Option<Vec<Vec<[i64; 2]>>> {
+    let Some(copy) = tiling.copies.iter().find(|copy| of(copy)) else { return Some(Vec::new()) };
+    let moves = tiling.moves(copy).ok()??;
+    let place = |element: i64| [element % copy.tile[0], element / copy.tile[0]];
+    Some(moves.requests(moves.vector()).map(|lanes| lanes.map(place).collect()).collect())
+}
+
 /// `None` where the views are not those of the kernel.
 pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Prediction> {
     let mut m = merging(decision).modes(views)?;
@@ -84,10 +92,8 @@ pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Predicti
     let blocks = match &decision.body {
         Body::Naive => launch.linear(&mut counters, false),
         Body::Vectorized { .. } => launch.linear(&mut counters, true),
-        Body::Tv { .. } | Body::Transposed => {
-            launch.turned(&mut counters)?;
-            launch.tiles(&mut counters)?
-        }
+        Body::Tv { .. } => launch.tiles(&mut counters)?,
+        Body::Transposed { narrower, .. } => launch.turned(narrower, &mut counters)?,
     };
     let traffic = counters.iter().map(Counter::traffic).collect();
     Some(Prediction { traffic, blocks, threads: decision.threads, work: None })
@@ -130,7 +136,7 @@ impl Launch<'_> {
                 for (lane, slot) in (0..).zip(&mut lanes) {
                     *slot = vector(first + lane);
                 }
-                self.all(counters, &lanes, |_| true);
+                self.all(counters, &lanes);
             }
         };
         let period = self.period(if vectors { vec } else { 1 });
@@ -178,35 +184,27 @@ impl Launch<'_> {
         rows.into_values().collect()
     }
 
-    /// One request of each tensor for which `takes_part` says so.
-    fn all(&self, counters: &mut [Counter], lanes: &[Option<Vector>], takes_part: impl Fn(Class) -> bool) {
+    /// One request of each tensor.
+    fn all(&self, counters: &mut [Counter], lanes: &[Option<Vector>]) {
         for (index, counter) in counters.iter_mut().enumerate() {
-            if takes_part(self.decision.tensors[index].class) {
-                self.warp(counter, index, lanes);
-            }
+            self.warp(counter, index, lanes);
         }
     }
 
-    /// What the threads of a tile move, by the first copy of a kind: the first element of each lane, for each request of each warp.
-    fn requests(&self, of: impl Fn(&TileCopy) -> bool) -> Option<Vec<Vec<[i64; 2]>>> {
+    /// The corners of the tiles, (m,n), and their batches, in the order of the CTAs that have them.
+    pub(super) fn corners(&self) -> Option<impl Iterator<Item = Option<[i64; 3]>>> {
         let tiling = &self.decision.tiling;
-        let Some(copy) = tiling.copies.iter().find(|copy| of(copy)) else { return Some(Vec::new()) };
-        let moves = tiling.moves(copy).ok()??;
-        let place = |element: i64| [element % copy.tile[0], element / copy.tile[0]];
-        Some(moves.requests(moves.vector()).map(|lanes| lanes.map(place).collect()).collect())
-    }
-
-    /// The corners of the tiles, in the order of the CTAs that have them.
-    fn corners(&self) -> Option<impl Iterator<Item = Option<[i64; 2]>>> {
-        let tiling = &self.decision.tiling;
+        let rows = self.m[0].extent;
         let extents = tiling.order.known_as(|name| match name {
-            "m" => self.m[0].extent,
-            _ => self.n.extent,
+            "m" => rows,
+            "n" => self.n.extent,
+            _ => self.rows / rows.max(1),
         });
         let corner = |tile: Option<Vec<i64>>| {
-            let mut corner = [0; 2];
+            let mut corner = [0; 3];
             for (at, (name, unit)) in tile?.into_iter().zip(tiling.order.names()) {
-                corner[usize::from(name != "m")] = at * unit;
+                let mode = ["m", "n"].iter().position(|mode| *mode == name).unwrap_or(2);
+                corner[mode] = at * unit;
             }
             Some(corner)
         };
@@ -217,10 +215,10 @@ impl Launch<'_> {
     fn tiles(&self, counters: &mut [Counter]) -> Option<u64> {
         let Alignment { at_zero: aligned, .. } = self.alignment;
         let vec = self.decision.vec;
-        let requests = self.requests(|copy| matches!(copy.to, Place::Global(_)))?;
+        let requests = requests(&self.decision.tiling, |copy| matches!(copy.to, Place::Global(_)))?;
         let mut blocks = 0;
         for corner in self.corners()? {
-            let [m0, n0] = corner?;
+            let [m0, n0, _] = corner?;
             blocks += 1;
             for lanes in &requests {
                 let vector = |[m, n]: &[i64; 2]| {
@@ -229,37 +227,9 @@ impl Launch<'_> {
                     Some(Vector { m, n, whole: aligned && inside })
                 };
                 let lanes: Vec<Option<Vector>> = lanes.iter().map(vector).collect();
-                self.all(counters, &lanes, |class| class != Class::Transposed);
+                self.all(counters, &lanes);
             }
         }
         Some(blocks)
-    }
-
-    /// What threads bring in along M: vectors of the inputs that are turned.
-    fn turned(&self, counters: &mut [Counter]) -> Option<()> {
-        let vec = self.decision.vec;
-        let Alignment { turned: aligned, .. } = self.alignment;
-        let (rows, cols) = (self.rows, self.n.extent);
-        let requests = self.requests(|copy| matches!(copy.to, Place::Shared(_)))?;
-        for corner in self.corners()?.take_while(|_| !requests.is_empty()) {
-            let [m0, n0] = corner?;
-            for lanes in &requests {
-                let lanes = || lanes.iter().map(|[m, n]| (m0 + m, n0 + n));
-                for (index, counter) in counters.iter_mut().enumerate() {
-                    if self.decision.tensors[index].class != Class::Transposed {
-                        continue;
-                    }
-                    let bytes = self.views[index].dtype.bytes().0;
-                    let whole = |(m, n): &(i64, i64)| aligned && m + vec <= rows && *n < cols;
-                    let address = |(m, n): (i64, i64)| self.address(index, m, n);
-                    counter.request(lanes().filter(whole).map(address), bytes * vec as u64);
-                    for i in 0..vec {
-                        let part = lanes().filter(|at| !whole(at)).map(|(m, n)| (m + i, n));
-                        counter.request(part.filter(|(m, n)| *m < rows && *n < cols).map(address), bytes);
-                    }
-                }
-            }
-        }
-        Some(())
     }
 }

@@ -19,6 +19,6 @@ named! {
     Tv = "tv",
     /// The same, with blocks renumbered so that neighbouring blocks take neighbouring tiles of a row.
     Remapped = "remapped",
-    /// Blocks turn tiles of the transposed inputs in shared memory.
+    /// Threads turn blocks of the transposed inputs in their registers, and exchange them in shared memory.
     Transposed = "transposed",
 }

@@ -84,24 +84,66 @@ pub(super) fn direct(tensors: &[Tensor], tile: [i64; 2], vec: i64, walk: &Walk, 
     }
 }
 
-/// The same with inputs that come in along M and go out along N: by way of shared memory, without swizzles.
-pub(super) fn turned(tensors: &[Tensor], side: i64, vec: i64, walks: [&Walk; 2]) -> Result<Tiling, LayoutError> {
-    let [come_in, go_out] = walks;
-    let tile = [side, side];
+/// What a thread turns at a time in its registers: rows along N of a vector along M each.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    /// Elements of a vector along M.
+    pub(super) vec: i64,
+    /// Rows along N.
+    pub(super) rows: i64,
+    /// Threads along M and N.
+    pub(super) threads: [i64; 2],
+}
+
+/// Neighbouring threads along M: their units of 16 bytes are all the banks of shared memory, and their vectors four whole sectors.
+const NEIGHBOURS: i64 = 8;
+
+impl Block {
+    /// Bytes before the block is turned, and behind.
+    pub(super) fn held(&self, tensor: &Tensor) -> Bytes {
+        Bytes(2 * (self.vec * self.rows) as u64 * tensor.dtype.bytes().0)
+    }
+
+    /// Which thread has which block: so many neighbours along M, then those along N, then the others along M. The values are
+    /// numbered along the mode `fast` first.
+    fn walk(&self, fast: usize) -> Result<Walk, LayoutError> {
+        let [m, n] = self.threads;
+        let near = m.min(NEIGHBOURS);
+        let along_m = Layout::from_modes([Layout::mode_of(near, 1)?, Layout::mode_of(m / near, near * n)?])?;
+        let along_m = if m == near { Layout::mode_of(m, 1)? } else { along_m };
+        let threads = Layout::from_modes([along_m, Layout::mode_of(n, near)?])?;
+        Ok(Walk { threads, values: numbered([self.vec, self.rows], fast)? })
+    }
+}
+
+/// The same with inputs that are turned: loaded in vectors along M, stored to shared memory in rows along N, and taken out in vectors
+/// along N. Vectors in global memory have a half of the elements, a quarter, .., by `level`, but one at least.
+pub(super) fn turned(
+    tensors: &[Tensor],
+    tile: [i64; 2],
+    vec: i64,
+    go_out: &Walk,
+    blocks: &[Block],
+    level: u32,
+) -> Result<Tiling, LayoutError> {
     // Neighbouring CTAs have neighbouring tiles of a row.
-    let mut tiling = direct(tensors, tile, vec, go_out, Order::numbered(&[("n", side), ("m", side)], None));
-    for tensor in tensors.iter().filter(|tensor| tensor.class == Class::Transposed) {
+    let order = Order::numbered(&[("n", tile[1]), ("m", tile[0]), ("batches", 1)], None);
+    let mut tiling = direct(tensors, tile, vec, go_out, order);
+    for (tensor, block) in tensors.iter().filter(|tensor| tensor.class == Class::Transposed).zip(blocks) {
         let shared = Place::Shared(tensor.name);
-        let bring = [global(tensor, 0), shared];
-        tiling.copies.push(copy(tensor, "store of a vector", tile, vec, come_in, bring));
-        tiling.copies.push(copy(tensor, "load of an element", tile, 1, go_out, [shared, Place::Threads]));
+        let (load, store) = (block.walk(0)?, block.walk(1)?);
+        let bring = |what, vec, walk, places| copy(tensor, what, tile, vec, walk, places);
+        let loaded = (block.vec >> level).max(1);
+        tiling.copies.push(bring("load along M", loaded, &load, [global(tensor, 0), Place::Threads]));
+        tiling.copies.push(bring("store of a row", block.rows, &store, [Place::Threads, shared]));
+        tiling.copies.push(bring("load of a vector", vec, go_out, [shared, Place::Threads]));
         tiling.smem.push(SmemTensor {
             name: tensor.name,
             modes: "(TileM,TileN)",
             dtype: tensor.dtype,
             swizzle: None,
-            layout: numbered(tile, 0)?,
-            align: Bytes(vec as u64 * tensor.dtype.bytes().0),
+            layout: numbered(tile, 1)?,
+            align: Bytes(16),
             proxy: Proxy::Generic,
             lives: Lives::Kernel,
         });

@@ -94,3 +94,69 @@ fn what_breaks_a_row_program_is_found() {
     };
     assert_eq!(broken(rows(), crossed), [Law::CoversOnce]);
 }
+
+/// A thread loads (4,4) along rows, and stores it along columns to shared memory, where others take it out.
+fn turned() -> Tiling {
+    let matrix = |contiguous, name| Place::Global(Global { contiguous, align: Bytes(4), ..Global::matrix(name) });
+    let copy = |name, what, [from, to]: [Place; 2], [threads, values]: [&str; 2]| TileCopy {
+        name,
+        what,
+        tile: [32, 32],
+        dtype: DType::F32,
+        from,
+        to,
+        engine: Engine::Threads {
+            op: CopyOp::Universal(Bytes(16)),
+            threads: threads.parse().expect("a layout"),
+            values: values.parse().expect("a layout"),
+        },
+        guard: if [from, to].iter().any(|place| matches!(place, Place::Global(_))) {
+            Guard::Elements
+        } else {
+            Guard::None
+        },
+        completes: Completion::Program,
+        split: None,
+    };
+    let (blocks, rows, shared) = ("(8,8):(1,8)", ["(8,8):(8,1)", "(1,4):(4,1)"], Place::Shared("A"));
+    Tiling {
+        tile: [32, 32, 1],
+        smem: vec![SmemTensor {
+            name: "A",
+            modes: "(TileM,TileN)",
+            dtype: DType::F32,
+            swizzle: None,
+            layout: Layout::new(ints(&[32, 32]), ints(&[32, 1])).expect("a layout"),
+            align: Bytes(16),
+            proxy: Proxy::Generic,
+            lives: Lives::Kernel,
+        }],
+        pipelines: Vec::new(),
+        copies: vec![
+            copy("Y", "store of Y", [Place::Threads, matrix(1, "Y")], rows),
+            copy("A", "load along M", [matrix(0, "A"), Place::Threads], [blocks, "(4,4):(1,4)"]),
+            copy("A", "store of a row", [Place::Threads, shared], [blocks, "(4,4):(4,1)"]),
+            copy("A", "load of a vector", [shared, Place::Threads], rows),
+        ],
+        mmas: Vec::new(),
+        reduces: Vec::new(),
+        roles: vec![Role { task: Task::All, threads: 64, registers: None }],
+        cluster: [1, 1, 1],
+        order: Order::numbered(&[("n", 32), ("m", 32)], None),
+    }
+}
+
+#[test]
+fn what_a_thread_turns_is_what_it_has_loaded() {
+    assert_eq!(turned().flaws(), []);
+    let engine = |copy: usize, of: fn(&mut Layout, &mut Layout)| {
+        broken(turned(), |t| {
+            let Engine::Threads { threads, values, .. } = &mut t.copies[copy].engine else { unreachable!("threads") };
+            of(threads, values);
+        })
+    };
+    // Another thread's block; rows that are stored along M; a vector taken out by a thread that does not write it.
+    assert_eq!(engine(2, |threads, _| *threads = "(8,8):(8,1)".parse().expect("a layout")), [Law::CoversOnce]);
+    assert_eq!(engine(2, |_, values| *values = "(4,4):(1,4)".parse().expect("a layout")), [Law::Contiguous]);
+    assert_eq!(engine(3, |threads, _| *threads = "(8,8):(1,8)".parse().expect("a layout")), [Law::CoversOnce]);
+}
