@@ -17,6 +17,7 @@ mod pictures_fuzz;
 mod predictions;
 mod readme;
 mod rejects;
+mod row_presets;
 mod rows;
 mod verify_check;
 mod verify_npy;

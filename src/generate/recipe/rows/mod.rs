@@ -5,6 +5,7 @@ mod decide;
 mod emit;
 mod facts;
 mod launch;
+mod preset;
 mod schedule;
 #[cfg(feature = "emit")]
 mod sources;
@@ -17,6 +18,8 @@ use crate::dtype::DType;
 use crate::expr::Function;
 use crate::plan::Plan;
 pub use crate::recipe::TensorArgs as RowsArgs;
+pub use preset::Preset;
+
 use crate::recipe::field::recipe;
 use crate::recipe::reader::Reader;
 use crate::recipe::{OfTensors, Recipe, TensorSpec};
@@ -53,16 +56,17 @@ recipe! {
         /// vectors of 16 bytes that a thread has of a row; auto to choose
         chunks: Option<u32>, "4";
     }
+    also
+        /// a program by name, for `expr`, `in` and `out` together: softmax, rms_norm, layer_norm, residual_rms_norm, cross_entropy, ..
+        "preset", "rms_norm";
+        /// element type of a preset's tensors
+        "dtype", "bf16";
 }
 
 impl Default for Rows {
     /// A softmax of f32.
     fn default() -> Self {
-        let softmax = Function::unary(|x| {
-            let weight = (x - x.row().max()).exp();
-            weight * (1 / weight.row().sum())
-        });
-        Self::new(softmax, DType::F32)
+        Self::preset(Preset::Softmax, DType::F32)
     }
 }
 
@@ -72,6 +76,20 @@ impl Rows {
         let inputs = vec![TensorSpec::row_major(dtype, 2); function.inputs()];
         let outputs = tensors::usual_outputs(&function, &inputs);
         Self { function, inputs, outputs, columns: 8192, threads: None, chunks: None }
+    }
+
+    /// The program of that name, for elements of a type.
+    ///
+    /// ```
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::recipe::Rows;
+    /// use cutemplate::recipe::rows::Preset;
+    ///
+    /// let norm = Rows { columns: 4096, ..Rows::preset(Preset::ResidualRmsNorm, DType::Bf16) };
+    /// assert_eq!((norm.inputs.len(), norm.outputs.len()), (3, 2));
+    /// ```
+    pub fn preset(preset: Preset, dtype: DType) -> Self {
+        preset.rows(dtype)
     }
 
     /// The same with inputs of these types and strides, and the outputs that go with them.
@@ -112,11 +130,18 @@ impl Recipe for Rows {
     }
 
     fn base(reader: &mut Reader<'_>) -> Self {
-        let Self { mut function, .. } = Self::default();
+        let (mut dtype, mut preset) = (DType::F32, None);
+        reader.read("dtype", &mut dtype);
+        reader.read("preset", &mut preset);
+        let recipe = Self::preset(preset.unwrap_or(Preset::Softmax), dtype);
+        let mut function = recipe.function.clone();
         reader.read("expr", &mut function);
-        let mut recipe = Self::new(function, DType::F32);
-        reader.read("in", &mut recipe.inputs);
-        let inputs = recipe.inputs.clone();
-        recipe.with_inputs(inputs)
+        if preset.is_some() && function == recipe.function {
+            return recipe;
+        }
+        // Tensors that are not set are those of the function.
+        let mut inputs = Self::new(function.clone(), dtype).inputs;
+        reader.read("in", &mut inputs);
+        Self::new(function, dtype).with_inputs(inputs)
     }
 }

@@ -1,0 +1,35 @@
+//! Contract: every preset of `rows` is a kernel for each type of elements, and its settings, printed, are the same recipe.
+
+use cutemplate::arch::Targets;
+use cutemplate::dtype::DType;
+use cutemplate::recipe::rows::Preset;
+use cutemplate::recipe::{Recipe, Rows};
+use cutemplate::settings::Settings;
+
+#[test]
+fn each_preset_is_a_kernel_that_its_settings_give_back() {
+    for preset in Preset::ALL {
+        for dtype in [DType::F16, DType::Bf16, DType::F32] {
+            for columns in [1, 80, 4096, 8192] {
+                let rows = Rows { columns, ..Rows::preset(*preset, dtype) };
+                let plan = rows.plan(&Targets::default()).unwrap_or_else(|error| panic!("{preset}, {dtype}: {error}"));
+                assert_eq!(plan.operands().len(), rows.inputs.len() + rows.outputs.len());
+                assert_eq!(Rows::from_settings(&rows.settings()).as_ref(), Ok(&rows), "{preset}");
+                let named = format!("preset={preset}\ndtype={dtype}\ncolumns={columns}");
+                assert_eq!(Rows::from_settings(&Settings::parse_lines(&named)).as_ref(), Ok(&rows), "{named}");
+            }
+        }
+    }
+}
+
+/// What a user sets replaces its part of a preset; without one, outputs follow inputs.
+#[test]
+fn settings_replace_parts_of_a_preset() {
+    let read = |text: &str| Rows::from_settings(&Settings::parse_lines(text)).expect("settings");
+    let norm = read("preset=layer_norm\ndtype=bf16\nout=f32:(?,1)");
+    assert_eq!((norm.inputs[0].to_string(), norm.outputs[0].to_string()), ("bf16:(?,1)".into(), "f32:(?,1)".into()));
+    let plain = read("in=f16:(?,1)");
+    assert_eq!(plain.outputs[0].to_string(), "f16:(?,1)");
+    let own = read("preset=softmax\nexpr=|x, w| (x * w, sum(x * w))\ndtype=f16");
+    assert_eq!((own.inputs.len(), own.outputs[1].to_string()), (2, "f32:1".to_owned()));
+}
