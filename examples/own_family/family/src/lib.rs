@@ -20,7 +20,7 @@ use cutemplate::recipe;
 use cutemplate::recipe::{OfTensors, Recipe};
 use cutemplate::settings::Setting;
 use cutemplate::tiling::{
-    Completion, CopyOp, Engine, Global, Guard, Place, ReduceOp, Reduced, Role, Schedule, Scope, Task, TileCopy,
+    Axis, Completion, CopyOp, Engine, Global, Guard, Order, Place, ReduceOp, Reduced, Role, Scope, Task, TileCopy,
     TileReduce, Tiling,
 };
 use cutemplate::units::Bytes;
@@ -95,9 +95,9 @@ fn tiling(recipe: &Gated) -> Result<Tiling, LayoutError> {
     let rows = i64::from(recipe.rows);
     let threads: Layout = format!("({rows},32):(32,1)").parse()?;
     let values: Layout = format!("(1,{VECTOR}):(0,1)").parse()?;
-    let row_major = |dtype: DType| {
+    let row_major = |name: &'static str, dtype: DType| {
         let align = Bytes(dtype.bytes().0 * VECTOR.unsigned_abs());
-        Place::Global(Global { contiguous: 1, align, multiple: GROUP, batched: false, whole: false })
+        Place::Global(Global { align, multiple: GROUP, ..Global::matrix(name) })
     };
     let copy = |name, what, dtype: DType, from, to| TileCopy {
         name,
@@ -115,14 +115,15 @@ fn tiling(recipe: &Gated) -> Result<Tiling, LayoutError> {
         completes: Completion::Program,
         split: None,
     };
-    let (input, output) = (row_major(recipe.dtype), row_major(DType::E4m3));
+    let [gate, up] = ["Gate", "Up"].map(|name| row_major(name, recipe.dtype));
+    let output = row_major("Q", DType::E4m3);
     Ok(Tiling {
         tile: [rows, GROUP, 1],
         smem: Vec::new(),
         pipelines: Vec::new(),
         copies: vec![
-            copy("LoadGate", "load of Gate", recipe.dtype, input, Place::Threads),
-            copy("LoadUp", "load of Up", recipe.dtype, input, Place::Threads),
+            copy("LoadGate", "load of Gate", recipe.dtype, gate, Place::Threads),
+            copy("LoadUp", "load of Up", recipe.dtype, up, Place::Threads),
             copy("StoreQ", "store of Q", DType::E4m3, Place::Threads, output),
         ],
         mmas: Vec::new(),
@@ -135,8 +136,17 @@ fn tiling(recipe: &Gated) -> Result<Tiling, LayoutError> {
         }],
         roles: vec![Role { task: Task::All, threads: 32 * recipe.rows, registers: None }],
         cluster: [1; 3],
-        schedule: Schedule::OneTileACta,
+        order: order(rows),
     })
+}
+
+/// A CTA for each group of columns of so many rows: the block's number along x is that of the rows, along y that of the group.
+fn order(rows: i64) -> Order {
+    let (mut order, [m, n], [x, y]) = Order::new([("m", rows), ("n", GROUP)], ["x", "y"]);
+    let axes = [Axis { at: x, extent: m.ceil_div(rows) }, Axis { at: y, extent: n.ceil_div(GROUP) }];
+    order.pieces = axes.to_vec();
+    order.tile = axes.to_vec();
+    order
 }
 
 /// What a launch needs.
