@@ -290,6 +290,10 @@ pub type GemmArgs<'a, S> = ProductArgs<'a, Gemm, S>;
 #[doc = include_str!("../../../../docs/gemm.md")]
 struct TheChapter;
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/lowprec.md")]
+struct TheChapterOf8Bits;
+
 impl OfTensors for Gemm {}
 impl Takes<f16> for Gemm {}
 impl Takes<bf16> for Gemm {}
