@@ -19,9 +19,10 @@ using namespace cute;
 using Number = [[ number ]];  // what is computed in
 {% for t in matrices %}using Element[[ t.name ]] = [[ t.element ]];
 {% endfor %}
-using Tile = Shape<Int<[[ d.schedule.rows ]]>,Int<[[ d.schedule.columns() ]]>>;  // rows of a CTA, columns of a row
+using Tile = Shape<Int<[[ d.schedule.rows ]]>,Int<[[ d.schedule.columns() ]]>>;  // rows and columns of a CTA
 constexpr int RowThreads = [[ d.schedule.threads ]];
 constexpr int RowWarps = [[ d.schedule.warps() ]];
+constexpr int RowCtas = [[ d.schedule.cluster ]];
 
 {% for w in walks %}// Which thread has which element, {% if loop.first %}in vectors{% else %}one by one{% endif %}
 struct [[ w.name ]] {
@@ -44,6 +45,7 @@ static_assert(RowThreads % 32 == 0 || 32 % RowThreads == 0, "rows end where warp
 {% endfor %}{% include "copy_all.cuh" %}
 
 {% include "rows/reduce.cuh" %}
+{% include "rows/lanes.cuh" %}
 
 {% include "rows/move.cuh" %}
 

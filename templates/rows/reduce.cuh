@@ -70,15 +70,3 @@ struct Arg {
   return {from_lane(x.x, lanes), __shfl_xor_sync(0xffffffff, x.column, lanes)};
 }
 {% endif %}
-// Of as many lanes side by side, for each of them.
-template <class Op, int Lanes>
-CUTE_DEVICE
-typename Op::State
-of_lanes(typename Op::State state)
-{
-  CUTE_UNROLL
-  for (int lanes = Lanes / 2; lanes > 0; lanes /= 2) {
-    state = Op::of(state, from_lane(state, lanes));
-  }
-  return state;
-}

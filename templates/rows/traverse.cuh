@@ -11,7 +11,7 @@
 {% endif %}{% endfor %}{% endif %}    CUTE_UNROLL
     for (int v = 0; v < Vec; ++v) {
       if (inside(v, c)) {
-        [[ "[[maybe_unused]]" ]] int const column = get<1>(tC(v, _0{}, c));
+        [[ "[[maybe_unused]]" ]] int const column = get<1>(tcRow(v, _0{}, c));
         auto const y[[ s.number ]] = step[[ s.number ]]([[ s.arguments ]]);
 {% for line in s.lines %}        [[ line ]]
 {% endfor %}      }
@@ -24,10 +24,5 @@
   for (int i = 0; i < size(group[[ r.value ]]); ++i) {
     group[[ r.value ]](i) = [[ r.op ]]::result(of_lanes<[[ r.op ]], [[ lanes ]]>(states[[ r.value ]](i)));
   }
-{% endmatch %}{% endfor %}{% if s.meets() && d.schedule.warps() > 1 %}  if (threadIdx.x % 32 == 0) {
-{% for r in s.reductions %}{% if r.group.is_none() %}    sValue[[ r.value ]](threadIdx.x / RowThreads, threadIdx.x % RowThreads / 32) = state[[ r.value ]];
-{% endif %}{% endfor %}  }
-  __syncthreads();
-{% for r in s.reductions %}{% if r.group.is_none() %}  state[[ r.value ]] = of_lanes<[[ r.op ]], RowWarps>(sValue[[ r.value ]](threadIdx.x / RowThreads, threadIdx.x % RowWarps));
-{% endif %}{% endfor %}{% endif %}{% for r in s.reductions %}{% if r.group.is_none() %}  Number const value[[ r.value ]] = [[ r.op ]]::result(state[[ r.value ]]);
+{% endmatch %}{% endfor %}{% if s.meets() && d.schedule.parts() > 1 %}{% include "rows/meet.cuh" %}{% endif %}{% for r in s.reductions %}{% if r.group.is_none() %}  Number const value[[ r.value ]] = [[ r.op ]]::result(state[[ r.value ]]);
 {% endif %}{% endfor %}

@@ -5,7 +5,7 @@
   for (int c = 0; c < Chunks; ++c) {
     CUTE_UNROLL
     for (int v = 0; v < Vec; v += [[ every ]]) {
-      [[ "[[maybe_unused]]" ]] int const column = get<1>(tC(v, _0{}, c));
+      [[ "[[maybe_unused]]" ]] int const column = get<1>(tcRow(v, _0{}, c));
       auto const y[[ s.number ]] = step[[ s.number ]]([[ s.arguments ]]);
 {% for line in s.lines %}      [[ line ]]
 {% endfor %}    }

@@ -1,6 +1,6 @@
 //! Contract: every preset of `rows` is a kernel for each type of elements, and its settings, printed, are the same recipe.
 
-use cutemplate::arch::Targets;
+use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
 use cutemplate::recipe::rows::Preset;
 use cutemplate::recipe::{Recipe, Rows};
@@ -19,6 +19,21 @@ fn each_preset_is_a_kernel_that_its_settings_give_back() {
                 assert_eq!(Rows::from_settings(&Settings::parse_lines(&named)).as_ref(), Ok(&rows), "{named}");
             }
         }
+    }
+}
+
+/// Rows that no CTA holds have clusters, where all targets have them.
+#[test]
+fn wide_rows_have_clusters() {
+    let hopper = Targets::new([Arch::Sm90a]).expect("not empty");
+    for (preset, dtype, columns, cluster) in [
+        (Preset::Softmax, DType::F32, 262_144, 8),
+        (Preset::Softmax, DType::Bf16, 131_072, 4),
+        (Preset::LayerNorm, DType::F32, 131_072, 4),
+        (Preset::RmsNorm, DType::Bf16, 65_536, 1),
+    ] {
+        let plan = Rows { columns, ..Rows::preset(preset, dtype) }.plan(&hopper).expect("legal");
+        assert_eq!(plan.entries().iter().map(|entry| entry.cluster).collect::<Vec<_>>(), [cluster; 2]);
     }
 }
 

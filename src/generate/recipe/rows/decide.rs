@@ -45,13 +45,13 @@ fn output_names(recipe: &Rows) -> Vec<&'static str> {
     }
 }
 
-fn decide(recipe: &Rows, checks: &mut Checks) -> Option<Decision> {
+fn decide(recipe: &Rows, targets: &Targets, checks: &mut Checks) -> Option<Decision> {
     let outputs = output_names(recipe);
     let names = Names::new(&outputs, &[], recipe.function.input_names(), &recipe.function);
     tensors::fit(recipe, &names, &outputs, checks).then_some(())?;
     let passes = tensors::passes(recipe, &outputs, checks)?;
     let tensors = tensors::tensors(recipe, &names, &outputs, &passes);
-    let schedule = schedule(recipe, &tensors, &passes, checks)?;
+    let schedule = schedule(recipe, &tensors, &passes, targets, checks)?;
     let mut tiling = |whole| {
         let tiling = tilings::tiling(&tensors, &passes, &schedule, whole);
         let tiling = checks.sound("threads of rows are a layout", tiling)?;
@@ -90,7 +90,7 @@ fn problem(tensors: &[Tensor], columns: u32) -> ProblemShape {
 pub(super) fn plan_as<R: Recipe>(recipe: &Rows, asked: &R, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{asked:?}"), targets);
     checks::kernel_name(&mut checks, name);
-    let decision = decide(recipe, &mut checks);
+    let decision = decide(recipe, targets, &mut checks);
     let decision = checks.finish(decision)?;
     let operands = decision.tensors.iter().map(|tensor| Operand {
         // A thread loads its elements of all inputs before it stores the same coordinates.
@@ -105,7 +105,8 @@ pub(super) fn plan_as<R: Recipe>(recipe: &Rows, asked: &R, name: &str, targets: 
     });
     let entry = |name: &str, tiling: &Tiling| {
         let smem = tiling.smem_bytes().unwrap_or(Bytes(u64::MAX));
-        Entry::new(name, tiling.threads(), smem).with_registers(decision.schedule.registers.unsigned_abs())
+        let entry = Entry::new(name, tiling.threads(), smem).with_registers(decision.schedule.registers.unsigned_abs());
+        Entry { cluster: decision.schedule.cluster as u32, ..entry }
     };
     let [vectors, elements] = &decision.tilings;
     let draft = Draft {
@@ -137,7 +138,7 @@ impl KernelPlan for Decision {
         let operands = views.iter().zip(&self.tensors);
         let traffic = operands.map(|(view, tensor)| Traffic::along_rows(tensor.name, view)).collect();
         let rows = views.first()?.layout.shape().first()?.unsigned_abs();
-        let blocks = rows.div_ceil(self.schedule.rows.unsigned_abs());
+        let blocks = rows.div_ceil(self.schedule.rows.unsigned_abs()) * self.schedule.cluster.unsigned_abs();
         Some(Prediction { traffic, blocks, threads: self.schedule.cta() as u32, work: None })
     }
 }

@@ -289,7 +289,7 @@ pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
     let [rows, groups] = written(&mut words);
     let single = compute == crate::expr::Compute::F32;
     let [vectors, elements] = &decision.tilings;
-    let several = decision.schedule.warps() > 1;
+    let several = decision.schedule.parts() > 1;
     let exchanged = along_rows(&decision.passes).filter(|_| several);
     emit::text(&Text {
         banner: emit::banner(plan, "rows/kernel.cuh"),

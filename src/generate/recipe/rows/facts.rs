@@ -24,6 +24,7 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
     let held = format!("{} threads of {} x {} columns", schedule.threads, schedule.chunks, schedule.vec);
     facts.push(Fact::new("row", held, "in registers, read from memory once"));
     facts.push(Fact::new("rows", schedule.rows, "of a CTA"));
+    facts.push(Fact::new("cluster", schedule.cluster, "CTAs of a row"));
     facts.push(Fact::new("kept", passes.kept(), "results of an element that a later traversal reads, in registers"));
     facts.push(Fact::new("registers", format!("about {}", schedule.registers), "ptxas tells exactly"));
     facts.push(Fact::new(

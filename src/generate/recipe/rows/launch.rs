@@ -37,8 +37,8 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
 
 /// One grid of the two is empty.
 pub(super) fn rule(decision: &Decision) -> Rule {
-    let (columns, rows) = (decision.schedule.columns(), decision.schedule.rows);
-    let most = i64::from(i32::MAX) - rows;
+    let (columns, rows) = (decision.schedule.widest(), decision.schedule.rows);
+    let most = i64::from(i32::MAX) / decision.schedule.cluster - rows;
     let reach = Reach {
         required: format!("at most {columns} columns, and at most {most} rows"),
         because: "the threads of a row hold all of it; coordinates are 32-bit integers, offsets 64-bit".into(),

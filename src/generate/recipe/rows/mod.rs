@@ -55,6 +55,8 @@ recipe! {
         threads: Option<u32>, "128";
         /// vectors of 16 bytes that a thread has of a row; auto to choose
         chunks: Option<u32>, "4";
+        /// CTAs of a row, which reduce through each other's shared memory: 1, 2, 4, 8; auto to choose
+        cluster: Option<u32>, "2";
     }
     also
         /// a program by name, for `expr`, `in` and `out` together: softmax, rms_norm, layer_norm, residual_rms_norm, cross_entropy, ..
@@ -75,7 +77,7 @@ impl Rows {
     pub fn new(function: Function, dtype: DType) -> Self {
         let inputs = vec![TensorSpec::row_major(dtype, 2); function.inputs()];
         let outputs = tensors::usual_outputs(&function, &inputs);
-        Self { function, inputs, outputs, columns: 8192, threads: None, chunks: None }
+        Self { function, inputs, outputs, columns: 8192, threads: None, chunks: None, cluster: None }
     }
 
     /// The program of that name, for elements of a type.

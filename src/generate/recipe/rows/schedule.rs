@@ -2,7 +2,7 @@
 
 use super::Rows;
 use super::tensors::Tensor;
-use crate::arch::Arch;
+use crate::arch::{Arch, Targets};
 use crate::diagnostic::Code;
 use crate::expr::Compute;
 use crate::expr::rows::{Along, Level, Made, Passes};
@@ -20,6 +20,8 @@ pub(super) struct Schedule {
     pub(super) vec: i64,
     /// How often.
     pub(super) chunks: i64,
+    /// CTAs of a row, each with as many columns side by side.
+    pub(super) cluster: i64,
     /// Registers of a thread, about.
     pub(super) registers: i64,
     /// Whether rows that stand for all are loaded in the last traversal.
@@ -34,9 +36,14 @@ const OVERHEAD: i64 = 20;
 const AHEAD: i64 = 4;
 
 impl Schedule {
-    /// Columns that the threads of a row hold.
+    /// Columns that a CTA holds of a row.
     pub(super) fn columns(&self) -> i64 {
         self.threads * self.vec * self.chunks
+    }
+
+    /// Columns of the widest row.
+    pub(super) fn widest(&self) -> i64 {
+        self.columns() * self.cluster
     }
 
     /// Threads of a CTA.
@@ -44,22 +51,29 @@ impl Schedule {
         self.rows * self.threads
     }
 
-    /// Additions that a term takes part in, beyond a thread's share of the row: the rest of a vector, and those in pairs.
+    /// Additions that a term takes part in, beyond a thread's share of the row: the rest of a vector, and those over threads.
     pub(super) fn additions(&self) -> u64 {
-        self.vec.unsigned_abs() + u64::from(self.threads.ilog2())
+        let warps = self.parts().unsigned_abs();
+        let of_warps = warps.min(WARP as u64).ilog2() + self.threads.min(WARP as i64).ilog2();
+        self.vec.unsigned_abs() + u64::from(of_warps) + warps / WARP as u64
     }
 
-    /// Warps of a row.
+    /// Warps that have parts of a row.
+    pub(super) fn parts(&self) -> i64 {
+        self.warps() * self.cluster
+    }
+
+    /// Warps of a CTA that have parts of a row.
     pub(super) fn warps(&self) -> i64 {
         (self.threads / WARP as i64).max(1)
     }
 
-    fn new(threads: i64, vec: i64, chunks: i64, need: &Need) -> Self {
-        let rows = (CTA / threads).max(1);
+    fn new(threads: i64, vec: i64, chunks: i64, cluster: i64, need: &Need) -> Self {
+        let rows = if cluster > 1 { 1 } else { (CTA / threads).max(1) };
         let late = chunks > AHEAD;
         let (held, at_once) = if late { (need.held, need.weights) } else { (need.held + need.weights, 0) };
         let bytes = vec * chunks * held + vec * (need.at_once + at_once) + need.groups * chunks;
-        Self { rows, threads, vec, chunks, registers: bytes.div_euclid(4) + OVERHEAD, late }
+        Self { rows, threads, vec, chunks, cluster, registers: bytes.div_euclid(4) + OVERHEAD, late }
     }
 
     /// Registers that a thread can have.
@@ -138,7 +152,13 @@ fn least_threads(passes: &Passes, vec: i64) -> i64 {
 }
 
 /// The schedule of a recipe, the parts that are `auto` chosen.
-pub(super) fn schedule(recipe: &Rows, tensors: &[Tensor], passes: &Passes, checks: &mut Checks) -> Option<Schedule> {
+pub(super) fn schedule(
+    recipe: &Rows,
+    tensors: &[Tensor],
+    passes: &Passes,
+    targets: &Targets,
+    checks: &mut Checks,
+) -> Option<Schedule> {
     const MOST: i64 = Arch::MAX_THREADS as i64;
     let columns = i64::from(recipe.columns);
     let (found, because) =
@@ -161,40 +181,78 @@ pub(super) fn schedule(recipe: &Rows, tensors: &[Tensor], passes: &Passes, check
         let holds = (1..=64).contains(&set);
         checks.require(holds, Code::Unroll, found, "1 to 64", because, "chunks=auto").then_some(())?;
     }
-    let vectors = (columns + vec - 1) / vec;
-    let fit = |threads: i64| vectors.div_euclid(threads) + i64::from(vectors % threads > 0);
-    let chosen = match (threads, chunks) {
-        (Some(threads), chunks) => Schedule::new(threads, vec, chunks.unwrap_or_else(|| fit(threads)), &need),
-        (None, Some(chunks)) => {
-            let threads = (fit(chunks).max(least).unsigned_abs().next_power_of_two() as i64).min(MOST);
-            Schedule::new(threads, vec, chunks, &need)
-        }
-        (None, None) => chosen(vectors, vec, least, &need),
-    };
-    fits(&chosen, columns, checks).then_some(chosen)
+    let cluster = cluster(recipe, targets, checks)?;
+    let chosen = chosen(columns, vec, [threads, chunks, cluster], least, &need);
+    fits(&chosen, columns, targets, checks).then_some(chosen)
+}
+
+/// CTAs of a row, if they are set.
+fn cluster(recipe: &Rows, targets: &Targets, checks: &mut Checks) -> Option<Option<i64>> {
+    let Some(set) = recipe.cluster.map(i64::from) else { return Some(None) };
+    let (found, because) = (format!("cluster={set}"), "clusters of up to 8 CTAs run on every GPU that has clusters");
+    let holds = matches!(set, 1 | 2 | 4 | 8);
+    checks.require(holds, Code::ThreadCount, found, "1, 2, 4 or 8", because, "cluster=auto").then_some(())?;
+    let found = format!("cluster={set} for {targets}");
+    let because = "an architecture before sm_90 has no clusters";
+    let holds = set == 1 || have_clusters(targets);
+    checks
+        .require(holds, Code::Instruction, found, "sm_90 or later", because, "cluster=1, or other targets")
+        .then_some(())?;
+    Some(Some(set))
+}
+
+/// Whether CTAs of a cluster reach each other's shared memory on each target.
+fn have_clusters(targets: &Targets) -> bool {
+    targets.archs().iter().all(|arch| arch.capability() >= (9, 0))
 }
 
 /// 4 vectors a thread of matrices of 2 bytes, 2 of wider ones, until a row has 512 threads; then more vectors, up to 8; more threads
-/// where registers do not suffice. So it was fastest on an H200, for rows of 1024 to 32768 columns.
-fn chosen(vectors: i64, vec: i64, least: i64, need: &Need) -> Schedule {
+/// where registers do not suffice; then more CTAs. So it was fastest on an H200, for rows of 1024 to 262144 columns.
+fn chosen(columns: i64, vec: i64, [threads, chunks, cluster]: [Option<i64>; 3], least: i64, need: &Need) -> Schedule {
     let usual = if vec >= 8 { 4 } else { 2 };
-    let all = (0..=10).map(|bits| 1_i64 << bits).filter(|threads| *threads >= least);
-    let all: Vec<Schedule> =
-        all.map(|threads| Schedule::new(threads, vec, (vectors + threads - 1) / threads, need)).collect();
-    let good = |most: i64, threads: i64| {
-        let fits = |s: &&Schedule| s.chunks <= most && s.threads <= threads && s.registers <= s.most_registers();
-        all.iter().find(fits).copied()
+    let clusters = [1, 2, 4, 8].into_iter().filter(|of| cluster.is_none_or(|set| set == *of));
+    let with = |of: i64| {
+        // A row of several CTAs has whole warps of each.
+        let most = (0..=10).map(|bits| 1_i64 << bits).filter(move |t| *t >= least && (of == 1 || *t >= CTA));
+        let each = most.filter(|t| threads.is_none_or(|set| set == *t));
+        each.map(move |t| {
+            let fit = (columns + vec * t * of - 1) / (vec * t * of);
+            Schedule::new(t, vec, chunks.unwrap_or(fit), of, need)
+        })
     };
-    let any = all.last().copied().unwrap_or_else(|| Schedule::new(1, vec, vectors, need));
-    good(usual, 512).or_else(|| good(4, 512)).or_else(|| good(8, 1024)).or_else(|| good(64, 1024)).unwrap_or(any)
+    let all: Vec<Schedule> = clusters.flat_map(with).collect();
+    let good = |most: i64, threads: i64, cluster: i64| {
+        let fits = |s: &&Schedule| {
+            (s.chunks <= most || chunks.is_some())
+                && s.threads <= threads
+                && s.cluster <= cluster
+                && s.widest() >= columns
+        };
+        all.iter().filter(fits).find(|s| s.registers <= s.most_registers()).copied()
+    };
+    let first = all
+        .first()
+        .copied()
+        .unwrap_or_else(|| Schedule::new(threads.unwrap_or(CTA), vec, chunks.unwrap_or(1), 1, need));
+    let of_one = good(usual, 512, 1).or_else(|| good(4, 512, 1)).or_else(|| good(8, 1024, 1));
+    of_one.or_else(|| good(8, 1024, 8)).or_else(|| good(64, 1024, 8)).unwrap_or(*all.last().unwrap_or(&first))
 }
 
 /// Whether the row and the registers suffice.
-fn fits(schedule: &Schedule, columns: i64, checks: &mut Checks) -> bool {
-    let Schedule { threads, vec, chunks, registers, .. } = *schedule;
-    let held = schedule.columns();
-    let (found, required) =
-        (format!("{threads} threads of {chunks} x {vec} columns, {held} in all"), format!("at least {columns}"));
+fn fits(schedule: &Schedule, columns: i64, targets: &Targets, checks: &mut Checks) -> bool {
+    let Schedule { threads, vec, chunks, registers, cluster, .. } = *schedule;
+    let found = format!("a row of {columns} columns in {cluster} CTAs, for {targets}");
+    let because = "an architecture before sm_90 has no clusters, and one CTA has no registers for all of it";
+    let holds = cluster == 1 || have_clusters(targets);
+    let help = "leave out targets before sm_90 (--arch sm_90a), or fewer columns";
+    if !checks.require(holds, Code::Instruction, found, "sm_90 or later", because, help) {
+        return false;
+    }
+    let held = schedule.widest();
+    let (found, required) = (
+        format!("{cluster} CTAs, {threads} threads of {chunks} x {vec} columns, {held} in all"),
+        format!("at least {columns}"),
+    );
     let because = "the threads of a row hold all of it";
     let wide =
         checks.require(held >= columns, Code::TileSize, found, &required, because, "chunks=auto, or fewer columns");

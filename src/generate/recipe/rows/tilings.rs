@@ -10,8 +10,8 @@ use crate::layout::{Layout, LayoutError};
 use crate::model::banks::WARP;
 use crate::plan::interned;
 use crate::tiling::{
-    Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, ReduceOp, Reduced, Role, Scope, SmemTensor,
-    Task, TileCopy, TileReduce, Tiling,
+    Axis, Completion, CopyOp, Engine, Global, Guard, Inner, Lives, Order, Place, Proxy, ReduceOp, Reduced, Role, Scope,
+    SmemTensor, Task, TileCopy, TileReduce, Tiling,
 };
 use crate::units::Bytes;
 
@@ -50,7 +50,7 @@ fn copy(tensor: &Tensor, schedule: &Schedule, vec: i64, whole: bool) -> Result<T
         },
         guard: Guard::Elements,
         completes: Completion::Program,
-        split: None,
+        split: (schedule.cluster > 1).then_some((1, 1)),
     })
 }
 
@@ -62,7 +62,7 @@ fn of_warps(
     schedule: &Schedule,
 ) -> Result<SmemTensor, LayoutError> {
     let dtype = if compute == Compute::F64 { DType::F64 } else { DType::F32 };
-    let warps = schedule.cta() / WARP as i64;
+    let warps = schedule.cta() / WARP as i64 * schedule.cluster;
     let modes = [Layout::mode_of(schedule.rows, warps)?, Layout::mode_of(warps, 1)?];
     // The column goes with the value.
     let pair = [Layout::mode_of(schedule.rows, 2 * warps)?, Layout::mode_of(warps, 2)?, Layout::mode_of(2, 1)?];
@@ -93,6 +93,27 @@ fn op(reduction: Reduction) -> ReduceOp {
     }
 }
 
+/// Over which threads a row is reduced: lanes, then warps and CTAs through one tensor.
+fn over(value: usize, schedule: &Schedule) -> Vec<Scope> {
+    let through = interned(format!("Value{value}"));
+    let warps = (schedule.parts() > 1).then_some(Scope::Warps(through));
+    let ctas = (schedule.cluster > 1).then_some(Scope::Cluster(1, through));
+    [Scope::Lanes].into_iter().chain(warps).chain(ctas).collect()
+}
+
+/// A cluster of CTAs for each of as many rows as a CTA has, each CTA with a part of their columns.
+fn order(schedule: &Schedule) -> Order {
+    if schedule.cluster == 1 {
+        return Order::numbered(&[("m", schedule.rows)], None);
+    }
+    let (mut order, [m], [cta]) = Order::new([("m", schedule.rows)], ["cta"]);
+    let (rows, cluster) = (m.ceil_div(schedule.rows), schedule.cluster);
+    order.pieces = vec![Axis { at: cta.clone(), extent: rows.clone() * cluster }];
+    order.tile = vec![Axis { at: cta.clone() / cluster, extent: rows }];
+    order.inner = Inner { first: cta % cluster, trips: 1.into(), tile: [0.into(), cluster.into()] };
+    order
+}
+
 /// A CTA's rows. `whole` moves vectors at once; else each thread takes elements one by one, side by side with other threads, unless
 /// groups need its neighbours.
 pub(super) fn tiling(
@@ -104,7 +125,7 @@ pub(super) fn tiling(
     let vec = if whole || has_groups(passes) { schedule.vec } else { 1 };
     let moved = tensors.iter().filter(|tensor| tensor.of_elements());
     let copies: Vec<TileCopy> = moved.map(|tensor| copy(tensor, schedule, vec, whole)).collect::<Result<_, _>>()?;
-    let several = schedule.warps() > 1;
+    let several = schedule.parts() > 1;
     let smem = along_rows(passes).filter(|_| several);
     let smem = smem.map(|(value, reduction)| of_warps(value, reduction, passes.compute(), schedule));
     let smem: Vec<SmemTensor> = smem.collect::<Result<_, _>>()?;
@@ -114,10 +135,7 @@ pub(super) fn tiling(
         of,
         mode: 1,
         op: op(reduction),
-        over: [Scope::Lanes]
-            .into_iter()
-            .chain(several.then(|| Scope::Warps(interned(format!("Value{value}")))))
-            .collect(),
+        over: over(value, schedule),
     });
     Ok(Tiling {
         tile: [schedule.rows, schedule.columns(), 1],
@@ -127,8 +145,8 @@ pub(super) fn tiling(
         copies,
         mmas: Vec::new(),
         roles: vec![Role { task: Task::All, threads: schedule.cta() as u32, registers: None }],
-        cluster: [1; 3],
-        order: Order::numbered(&[("m", schedule.rows)], None),
+        cluster: [1, schedule.cluster as u32, 1],
+        order: order(schedule),
     })
 }
 
