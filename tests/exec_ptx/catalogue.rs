@@ -10,7 +10,7 @@ use cutemplate::build::{Compiled, Compiler};
 use cutemplate::exec::ptx::{Modes, Placement};
 use cutemplate::exec::{Job, Report};
 use cutemplate::exec::{Options, Program};
-use cutemplate::recipe::{FAMILIES, Family, Gemm, Recipe, Sgemm};
+use cutemplate::recipe::{Attention, FAMILIES, Family, Gemm, Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use cutemplate::verify::{Fill, TensorLayout};
 use cutlass_sys::Finder;
@@ -56,6 +56,7 @@ fn problems(kernel: &Kernel) -> Vec<Problem> {
     match kernel.plan.family() {
         Gemm::FAMILY => anywhere(kernel).collect(),
         Sgemm::FAMILY => edges(kernel, 12),
+        Attention::FAMILY => kernel.problems(6, 20_000).collect(),
         _ => kernel.problems(6, 5_000).collect(),
     }
 }
@@ -82,6 +83,7 @@ pub(crate) fn large(kernel: &Kernel) -> Problem {
     let extents = match plan.problem_shape().expect("a kernel of the catalogue").extents().len() {
         2 => vec![512, 1024],
         3 => vec![256; 3],
+        5 => vec![1, 128, 256, 2, 1],
         _ => vec![256, 256, 128, 2],
     };
     let shapes = plan.shapes(&extents).expect("as many extents as it has");

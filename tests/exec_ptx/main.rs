@@ -2,6 +2,8 @@
 //! needed; what the plans predict is what the executor counts; asked for, programs of others are right and silent, too.
 #![cfg(feature = "ptx")]
 
+#[cfg(feature = "build")]
+mod attention;
 mod profile;
 mod random;
 mod staying;

@@ -2,6 +2,7 @@
 #![cfg(feature = "cuda")]
 
 mod apply;
+mod attention;
 mod baseline;
 mod elementwise;
 mod emitted;

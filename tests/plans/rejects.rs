@@ -3,6 +3,7 @@
 //! `UPDATE_EXPECT=1 cargo test --test plans rejects::` writes the texts; read them as the user who made the mistake would.
 
 mod apply;
+mod attention;
 pub(crate) mod gemm;
 mod own;
 mod rows;
@@ -132,6 +133,7 @@ fn every_refusal_says_what_was_found_required_why_and_what_helps() {
     expect_file!["rejects/gemm.txt"].assert_eq(&texts(gemm::all()));
     expect_file!["rejects/sum.txt"].assert_eq(&texts(sum::all()));
     expect_file!["rejects/rows.txt"].assert_eq(&texts(rows::all()));
+    expect_file!["rejects/attention.txt"].assert_eq(&texts(attention::all()));
     expect_file!["rejects/own.txt"].assert_eq(&texts(own::all()));
 }
 
@@ -151,6 +153,7 @@ fn every_code_has_a_reject() {
         .chain(gemm::all())
         .chain(sum::all())
         .chain(rows::all())
+        .chain(attention::all())
         .chain(own::all());
     let mut seen: BTreeSet<Code> = rejects.flat_map(|(_, d)| d).map(|d| d.code).collect();
     for (code, why) in SHADOWED {

@@ -2,6 +2,7 @@
 #![cfg(all(feature = "build", feature = "ptx"))]
 
 mod apply;
+mod attention;
 mod expressions;
 mod rows;
 mod sgemm;

@@ -8,6 +8,7 @@ mod tiling;
 
 use askama::Template;
 
+pub(crate) use cute::int;
 pub use cute::{layout_type, shape_type, swizzled_type};
 pub(crate) use int::cxx;
 pub use tiling::element;

@@ -55,6 +55,12 @@ impl Accept {
         }
     }
 
+    /// The same, or NaN.
+    #[must_use]
+    pub fn or_nan(self) -> Self {
+        Self { nan: true, ..self }
+    }
+
     /// The lowest and the highest value in the compute type, if there is one that is not NaN.
     pub fn range(&self) -> Option<(f64, f64)> {
         (self.low <= self.high).then_some((self.low, self.high))

@@ -33,12 +33,13 @@ pub struct ProblemShape {
     help: String,
 }
 
-/// The extent of a mode: one of the problem's, by number, or one for each group of so many coordinates.
+/// The extent of a mode: one of the problem's, by number, one for each group of so many coordinates, or a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 enum ModeExtent {
     Whole(usize),
     Grouped { extent: usize, group: i64 },
+    Constant { constant: i64 },
 }
 
 impl ModeExtent {
@@ -46,13 +47,14 @@ impl ModeExtent {
     fn whole(self) -> Option<usize> {
         match self {
             ModeExtent::Whole(extent) => Some(extent),
-            ModeExtent::Grouped { .. } => None,
+            ModeExtent::Grouped { .. } | ModeExtent::Constant { .. } => None,
         }
     }
 
     fn of(self, problem: &[i64]) -> Option<i64> {
         match self {
             ModeExtent::Whole(extent) => problem.get(extent).copied(),
+            ModeExtent::Constant { constant } => Some(constant),
             ModeExtent::Grouped { extent, group } => {
                 let coordinates = *problem.get(extent)?;
                 Some(coordinates.checked_div(group)? + i64::from(coordinates.checked_rem(group)? > 0))
@@ -121,6 +123,23 @@ impl ProblemShape {
         let of = self.modes.get_mut(operand).and_then(|modes| modes.get_mut(mode));
         if let Some((slot, extent)) = of.and_then(|slot| slot.whole().map(|extent| (slot, extent))) {
             *slot = ModeExtent::Grouped { extent, group };
+        }
+        self
+    }
+
+    /// The same; one mode of an operand has always so many coordinates, whatever the problem.
+    ///
+    /// ```
+    /// use cutemplate::plan::ProblemShape;
+    ///
+    /// // M points in space.
+    /// let points = ProblemShape::new(["M"], [vec![0, 0]]).with_constant(0, 1, 3);
+    /// assert_eq!(points.shapes(&[5]), Some(vec![vec![5, 3]]));
+    /// ```
+    #[must_use]
+    pub fn with_constant(mut self, operand: usize, mode: usize, constant: i64) -> Self {
+        if let Some(slot) = self.modes.get_mut(operand).and_then(|modes| modes.get_mut(mode)) {
+            *slot = ModeExtent::Constant { constant };
         }
         self
     }

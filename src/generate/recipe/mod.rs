@@ -1,6 +1,7 @@
 //! Recipes: the user's description of a kernel. One folder or file per kernel family, and the registry that everything
 //! else derives from.
 
+pub mod attention;
 pub mod elementwise_add;
 pub mod elementwise_apply;
 pub mod field;
@@ -18,6 +19,7 @@ mod tensor_spec;
 
 use core::fmt;
 
+pub use attention::Attention;
 pub use elementwise_add::ElementwiseAdd;
 pub use elementwise_apply::ElementwiseApply;
 pub use gemm::Gemm;

@@ -1,12 +1,15 @@
-//! References of families: products of matrices, functions at each coordinate, row programs, and any function of coordinates.
+//! References of families: products of matrices, functions at each coordinate, row programs, attention, and any function of
+//! coordinates.
 
 mod baseline;
 mod each;
 mod elementwise;
 mod product;
 mod rows;
+mod softmax;
 mod sums;
 pub(crate) mod tf32;
 
 pub use each::{At, Each};
 pub use rows::RowProgram;
+pub use softmax::{Softmax, Visible};

@@ -6,7 +6,11 @@ use std::path::Path;
 use super::emitted::{CATALOGUE, FILES, Files};
 
 /// The texts that are kept whole, with the reason for each. Their `.cuh`, `.cu` and `_params.h` are in `tests/goldens`.
-const TEXTS: [(&str, &str); 9] = [
+const TEXTS: [(&str, &str); 10] = [
+    (
+        "attention_f16_72x40_window_lse",
+        "attention on sm_80: two MMAs, rings of K and V, online softmax, a window, logarithms",
+    ),
     ("elementwise_add_f16", "elementwise_add, and vectors of elementwise_apply: head, residue, shifted rows"),
     ("elementwise_apply_f32", "elementwise_apply that transposes through swizzled shared memory"),
     (
@@ -28,7 +32,12 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&str, &str, &str); 19] = [
+const BY_DIGEST: [(&str, &str, &str); 20] = [
+    (
+        "attention/work_varlen.cuh",
+        "attention_bf16_32_causal_varlen_lse",
+        "which sequence a CTA has; the rest is that of the whole text",
+    ),
     ("elementwise_apply/naive.cuh", "elementwise_apply_f16_naive", "30 lines, the simplest rung"),
     ("elementwise_apply/tv.cuh", "elementwise_apply_f16_tv", "shares head, tensors and main loop with the whole ones"),
     ("elementwise_apply/tiles.cuh", "elementwise_apply_f16_tv", "the tiles of that rung"),
@@ -63,7 +72,8 @@ const BY_DIGEST: [(&str, &str, &str); 19] = [
 ];
 
 /// Templates without a line that is theirs alone and holds no value: what they emit cannot be told from a text.
-const ONLY_VALUES: [(&str, &str); 11] = [
+const ONLY_VALUES: [(&str, &str); 12] = [
+    ("attention/rows.cuh", "where the rows of one input begin, in each text of attention"),
     ("elementwise_apply/head.cuh", "opens each text of elementwise_apply"),
     ("elementwise_apply/tensors.cuh", "the tensors of each text of elementwise_apply"),
     ("gemm/matrix.cuh", "the matrix of one tensor, in each text of gemm"),

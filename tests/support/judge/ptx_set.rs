@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use cutemplate::emit::SourceFile;
 use cutemplate::plan::Plan;
+use cutemplate::recipe::{Attention, Recipe};
 
 use crate::kernels::{Kernel, Problem};
 use crate::ptx_batch::{PtxBatch, apart, by_all_processors, parts};
@@ -66,8 +67,10 @@ fn batches(mut all: Vec<Source>) -> Vec<Vec<Source>> {
     all.sort_by_cached_key(|(kernel, _)| shared(kernel));
     let is_product = |(kernel, _): &Source| kernel.plan.product().is_some();
     let (products, others): (Vec<Source>, Vec<Source>) = all.into_iter().partition(is_product);
+    let is_attention = |(kernel, _): &Source| kernel.plan.family() == Attention::FAMILY;
+    let (attention, others): (Vec<Source>, Vec<Source>) = others.into_iter().partition(is_attention);
     let mut batches = Vec::new();
-    for (kernels, most) in [(products, 32), (others, 48)] {
+    for (kernels, most) in [(attention, 4), (products, 32), (others, 48)] {
         for group in apart(kernels.iter().map(|(_, files)| &files[..])) {
             let of = |numbers: &[usize]| numbers.iter().map(|number| kernels[*number].clone()).collect();
             batches.extend(parts(&group, group.len().div_ceil(most)).map(of));

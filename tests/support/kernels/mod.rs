@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, reason = "each test file uses a part of it")]
 
 pub(crate) mod apply;
+pub(crate) mod attention;
 pub(crate) mod gemm;
 mod problem;
 mod random;

@@ -6,12 +6,13 @@ use cutemplate::dtype::DType;
 #[cfg(feature = "ptx")]
 use cutemplate::exec::{self, Buffer, Job, Program, Report};
 use cutemplate::plan::{ModeStride, Operand, Plan};
+use cutemplate::recipe::{Attention, Recipe};
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 use cutemplate::view::{Access, ViewLayout, ViewRef};
 use half::{bf16, f16};
 
-use super::{Random, sgemm};
+use super::{Random, attention, sgemm};
 
 /// Extents around the borders of vectors, warps and tiles.
 const EXTENTS: &[i64] = &[
@@ -52,6 +53,7 @@ impl Problem {
     pub(crate) fn drawn(plan: &Plan, random: &mut Random, elements: i64) -> Problem {
         match plan.product() {
             Some(product) => sgemm::problem(plan, product, random, elements),
+            None if plan.family() == Attention::FAMILY => attention::problem(plan, random, elements),
             None => Problem::of_tensors(plan, random, elements),
         }
     }
@@ -167,13 +169,14 @@ fn layout(random: &mut Random, operand: &Operand, shape: &[i64], style: Style) -
     TensorLayout::from(layout).at_offset(Elements(offset))
 }
 
-/// Writes an element of a tensor of f32 or of a 16-bit type.
+/// Writes an element of a tensor of f32, i32 or of a 16-bit type.
 fn plant(tensor: &mut Tensor, coordinate: &[u64], value: f32) {
     let layout = tensor.layout().layout;
     let offset: u64 = coordinate.iter().zip(layout.stride()).map(|(c, d)| c * *d as u64).sum();
     let bytes = match tensor.dtype() {
         DType::F16 => f16::from_f32(value).to_ne_bytes().to_vec(),
         DType::Bf16 => bf16::from_f32(value).to_ne_bytes().to_vec(),
+        DType::I32 => (value as i32).to_ne_bytes().to_vec(),
         _ => value.to_ne_bytes().to_vec(),
     };
     let at = tensor.start().0 as usize + bytes.len() * offset as usize;

@@ -1,0 +1,169 @@
+//! Operands, parameters and the rule of a launch.
+
+use super::tilings::VECTOR;
+use super::{Attention, Mask};
+use crate::dtype::DType;
+use crate::plan::{
+    Demand, DemandKind, Field, Int, IntOp, ModeStride, Operand, ParamStruct, ParamType, ProblemShape, Reach, Rule,
+};
+use crate::tiling::Tiling;
+use crate::view::Access;
+
+/// The largest extent, so that sums of three, of positions and windows, are 32-bit integers.
+const MOST: i64 = 1 << 29;
+
+/// The extents of a problem: of batches of one length, and of sequences one after the other.
+const EXTENTS: [[&str; 5]; 2] = [["B", "SQ", "SK", "HQ", "HK"], ["STARTS", "TQ", "TK", "HQ", "HK"]];
+
+/// What the strides of the modes are called among the parameters; sequences one after the other have no batches.
+const MODES: [&str; 3] = ["batch", "row", "head"];
+
+impl Attention {
+    fn extents(&self) -> [&'static str; 5] {
+        EXTENTS[usize::from(self.varlen)]
+    }
+
+    /// What the strides of the modes of its tensors are called.
+    fn modes(&self) -> &'static [&'static str] {
+        &MODES[usize::from(self.varlen)..]
+    }
+
+    /// What the sequences are apart.
+    pub(super) fn apart(&self) -> &'static str {
+        self.modes()[0]
+    }
+}
+
+pub(super) fn operands(recipe: &Attention) -> Vec<Operand> {
+    let modes = recipe.modes().len();
+    let rows: Vec<ModeStride> = core::iter::repeat_n(ModeStride::Dynamic, modes).chain([ModeStride::Unit]).collect();
+    let of = |name, access| Operand::new(name, recipe.dtype, access, &rows);
+    let mut all = ["Q", "K", "V"].map(|name| of(name, Access::Read)).to_vec();
+    let starts = |name| Operand::new(name, DType::I32, Access::Read, &[ModeStride::Unit]);
+    all.extend(["StartsQ", "StartsK"].into_iter().filter(|_| recipe.varlen).map(starts));
+    all.push(of("O", Access::Write));
+    if recipe.lse {
+        all.push(Operand::new("Lse", DType::F32, Access::Write, &rows[..modes]));
+    }
+    all
+}
+
+/// Q (B,SQ,HQ,D), K (B,SK,HK,D), V (B,SK,HK,DV), O (B,SQ,HQ,DV), Lse (B,SQ,HQ), or without B, and with the starts of sequences.
+pub(super) fn problem(recipe: &Attention) -> ProblemShape {
+    let first = usize::from(recipe.varlen);
+    let of = |modes: [usize; 4]| modes[first..].to_vec();
+    let (queries, keys) = (of([0, 1, 3, 0]), of([0, 2, 4, 0]));
+    let mut modes = vec![queries.clone(), keys.clone(), keys];
+    modes.extend([vec![0], vec![0]].into_iter().filter(|_| recipe.varlen));
+    let outputs = modes.len();
+    let logarithms = queries[..queries.len() - 1].to_vec();
+    modes.push(queries);
+    modes.extend(recipe.lse.then_some(logarithms));
+    let shape = ProblemShape::new(recipe.extents(), modes);
+    let elements = [(0, recipe.head), (1, recipe.head), (2, recipe.value()), (outputs, recipe.value())];
+    let shape = elements
+        .into_iter()
+        .fold(shape, |shape, (operand, elements)| shape.with_constant(operand, recipe.modes().len(), elements.into()));
+    let help = if recipe.varlen {
+        "pass Q (TQ,HQ,D), K (TK,HK,D), V (TK,HK,DV), StartsQ and StartsK (STARTS), O (TQ,HQ,DV)"
+    } else {
+        "pass Q (B,SQ,HQ,D), K (B,SK,HK,D), V (B,SK,HK,DV), O (B,SQ,HQ,DV), in any order of memory"
+    };
+    let because = "each query of a head is multiplied with all keys of its sequence, whose values are added up";
+    shape.with_example(&[2, 67, 131, 6, 2]).agreeing(because, help)
+}
+
+/// As [`ParamStruct::of`] has them; strides by the words for their modes, sizes of a window as integers.
+pub(super) fn params(recipe: &Attention, operands: &[Operand], problem: &ProblemShape) -> ParamStruct {
+    let fields: Vec<Field> = ParamStruct::of(operands, problem, &recipe.scalars()).into();
+    let renamed = fields.into_iter().map(|(name, ty, doc, given)| {
+        let mode = name
+            .split_once("_stride")
+            .and_then(|(of, mode)| Some((of, recipe.modes().get(mode.parse::<usize>().ok()?)?)));
+        match (mode, name.as_str()) {
+            (Some((of, mode)), _) => {
+                (format!("{of}_{mode}"), ty, format!("elements from one {mode} to the next"), given)
+            }
+            (None, "left" | "right") => (name, ParamType::I32, "keys of the window, -1 for all".to_owned(), given),
+            (None, _) => (name, ty, doc, given),
+        }
+    });
+    ParamStruct::new(renamed)
+}
+
+pub(super) fn rule(recipe: &Attention, params: &ParamStruct, tiling: &Tiling) -> Rule {
+    let reach = Reach {
+        required: format!("extents of at most {MOST}, and fewer than 2^31 CTAs"),
+        because: "coordinates are 32-bit integers; offsets are 64-bit".into(),
+        help: "launch on parts of the tensors".into(),
+    };
+    let mut rule = Rule::new(params, reach);
+    let [b, sq, sk, hq, hk] = recipe.extents().map(|name| rule.param(&name.to_lowercase()));
+    for extent in [&b, &sq, &sk, &hq, &hk] {
+        rule.steps.require(extent.clone().at_most(MOST), "coordinates are 32-bit integers");
+    }
+    groups(&mut rule, &hq, &hk);
+    for operand in operands(recipe) {
+        let (rows, heads) = if matches!(operand.param.as_str(), "k" | "v") { (&sk, &hk) } else { (&sq, &hq) };
+        if operand.dtype != DType::I32 {
+            let extents = [&b, rows, heads];
+            strides(&mut rule, &operand, recipe.modes().iter().zip(&extents[usize::from(recipe.varlen)..]));
+        }
+    }
+    // Each sequence has less than a tile that is not whole; so have the rows ahead of the first, and behind the last.
+    let most = sq.clone() / tiling.tile[0] + b.clone() + 1;
+    let (tiles, heads) = if recipe.varlen { (most, hq) } else { (sq.clone().ceil_div(tiling.tile[0]), hq * b) };
+    rule.steps.require(heads.clone().at_most(i64::from(i32::MAX)), "CTAs are numbered by 32 bits");
+    let ctas = rule.steps.set("ctas", Int::from(0).less(sq).select(tiles * heads, 0));
+    rule.grid(Int::from(0).less(ctas.clone()), [ctas, 1.into(), 1.into()]);
+    rule
+}
+
+/// Query heads share key heads in equal groups.
+fn groups(rule: &mut Rule, hq: &Int, hk: &Int) {
+    let none = hq.clone().is(0);
+    let whole = Int::from(0).less(hk.clone()).select((hq.clone() % hk.clone()).is(0), 0);
+    rule.demands.push(Demand {
+        kind: DemandKind::Extent,
+        condition: none.op(IntOp::Or, whole),
+        required: "HQ, a multiple of HK".to_owned(),
+        because: "as many query heads share each key head".to_owned(),
+        found: vec![("HQ".to_owned(), hq.clone()), ("HK".to_owned(), hk.clone())],
+    });
+}
+
+/// Vectors of an operand are aligned. The stride of a single coordinate is never used: it is 0 for the kernel.
+fn strides<'a>(rule: &mut Rule, operand: &Operand, modes: impl Iterator<Item = (&'a &'static str, &'a &'a Int)>) {
+    let of_vectors = operand.dtype != DType::F32;
+    if of_vectors {
+        let address = rule.param(&operand.param);
+        rule.demands.push(Demand {
+            kind: DemandKind::Alignment,
+            condition: address.clone().divides_by(VECTOR * operand.dtype.bytes().0 as i64),
+            required: format!("{} at a multiple of 16 bytes", operand.name),
+            because: "rows are copied in vectors of 16 bytes".to_owned(),
+            found: vec![("address".to_owned(), address)],
+        });
+    }
+    for (mode, extent) in modes {
+        let name = format!("{}_{mode}", operand.param);
+        let (stride, single) = (rule.param(&name), (*extent).clone().at_most(1));
+        rule.derive(&name, single.clone().select(0, stride.clone()));
+        if of_vectors {
+            rule.demands.push(Demand {
+                kind: DemandKind::Alignment,
+                condition: single.op(IntOp::Or, stride.clone().divides_by(VECTOR)),
+                required: format!("strides of {} that are multiples of {VECTOR}", operand.name),
+                because: "rows are copied in vectors of 16 bytes".to_owned(),
+                found: vec![(format!("stride of a {mode}"), stride)],
+            });
+        }
+    }
+}
+
+impl Attention {
+    /// Whether a query sees no keys behind its own, or those of a window.
+    pub(super) fn has_diagonal(&self) -> bool {
+        self.mask != Mask::Full
+    }
+}

@@ -1,0 +1,153 @@
+//! `attention`: O = softmax(scale * Q @ K^T) @ V for each head, without the matrix of scores in memory. Scores are f32 in registers;
+//! a row keeps its maximum and its sum while keys pass (online softmax).
+
+mod decide;
+#[cfg(feature = "emit")]
+mod emit;
+mod launch;
+mod tilings;
+
+use crate::arch::Targets;
+use crate::diagnostic::PlanError;
+use crate::dtype::DType;
+use crate::plan::Plan;
+pub use crate::recipe::TensorArgs as AttentionArgs;
+use crate::recipe::field::{as_displayed, recipe};
+use crate::recipe::product::Extents;
+use crate::recipe::{OfTensors, Recipe};
+use crate::settings::{Setting, named};
+
+named! {
+    /// The keys that a query sees. The last query is aligned with the last key.
+    #[derive(Default)]
+    Mask, "mask":
+    /// All.
+    #[default]
+    Full = "full",
+    /// Those up to its own.
+    Causal = "causal",
+    /// Those up to so many ahead of its own, and so many behind: the scalars `left` and `right`, -1 for all.
+    Window = "window",
+}
+
+as_displayed!(Mask);
+
+recipe! {
+    /// `O(b,i,h) = sum over keys j of w(j) * V(b,j,g)`, where `w` is the softmax of `scale * sum over d of Q(b,i,h,d) * K(b,j,g,d)` over
+    /// the keys that query `i` sees. Q is `(B,SQ,HQ,D)`, K `(B,SK,HK,D)`, V `(B,SK,HK,DV)`, O `(B,SQ,HQ,DV)`. Each row is contiguous;
+    /// all other strides are given at launch, in multiples of 16 bytes. `g = h / (HQ / HK)`: HK divides HQ.
+    ///
+    /// With `varlen` sequences of any lengths lie one after the other, and the device reads where they begin. Starts that go back, or
+    /// past the end, are taken for the furthest so far, and for the end. Queries ahead of the first start, and behind the last, see no
+    /// key: what lies behind the sequences of a batch in a larger buffer becomes 0.
+    ///
+    /// A query without a key has `O = 0` and a logarithm of -inf. Scores, maxima and sums are f32. Weights are rounded to the type of V
+    /// before they are multiplied with it.
+    ///
+    /// ```
+    /// use cutemplate::arch::Targets;
+    /// use cutemplate::recipe::{Attention, Recipe};
+    ///
+    /// let plan = Attention { lse: true, ..Attention::default() }.plan(&Targets::default())?;
+    /// let names: Vec<&str> = plan.operands().iter().map(|operand| operand.name).collect();
+    /// assert_eq!((names, plan.scalars().len()), (vec!["Q", "K", "V", "O", "Lse"], 1));
+    /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
+    /// ```
+    pub struct Attention |this| {
+        /// type of Q, K, V and O: f16, bf16
+        dtype: DType, "bf16";
+        /// elements of a row of Q and K: 8 to 256, a multiple of 8
+        head: u32, "128";
+        /// elements of a row of V and O, likewise; auto: as many as head
+        value: Option<u32>, "64", if this.value.is_some();
+        /// keys that a query sees: full, causal, window
+        mask: Mask, "causal";
+        /// whether sequences lie one after the other, Q (TQ,HQ,D), K (TK,HK,D), V (TK,HK,DV), O (TQ,HQ,DV), and StartsQ and StartsK,
+        /// (STARTS) in i32, say where each begins, and where the last ends: true, false
+        varlen: bool, "true", if this.varlen;
+        /// whether Lse, (B,SQ,HQ), or (TQ,HQ), in f32, is an output: the logarithm of the sum of exponentials of a query's scores: true, false
+        lse: bool, "true", if this.lse;
+        /// queries of a CTA and keys of a step; auto: by head
+        sm80_tile: Option<Extents<2>>, "128x64", if this.sm80_tile.is_some();
+        /// stages of K, and of V: 1 to 8; auto: by head
+        sm80_stages: Option<u32>, "2", if this.sm80_stages.is_some();
+        /// warps of a CTA, which share its queries
+        sm80_warps: u32, "4", if this.sm80_warps != WARPS;
+    }
+}
+
+/// Warps of a CTA.
+const WARPS: u32 = 4;
+
+impl Default for Attention {
+    /// Heads of 128 f16.
+    fn default() -> Self {
+        Self {
+            dtype: DType::F16,
+            head: 128,
+            value: None,
+            mask: Mask::Full,
+            varlen: false,
+            lse: false,
+            sm80_tile: None,
+            sm80_stages: None,
+            sm80_warps: WARPS,
+        }
+    }
+}
+
+impl Attention {
+    /// Elements of a row of V.
+    fn value(&self) -> u32 {
+        self.value.unwrap_or(self.head)
+    }
+
+    /// The scalars of a launch.
+    fn scalars(&self) -> Vec<String> {
+        let all: &[&str] = if self.mask == Mask::Window { &["scale", "left", "right"] } else { &["scale"] };
+        all.iter().map(|name| (*name).to_owned()).collect()
+    }
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/attention.md")]
+struct TheChapter;
+
+impl OfTensors for Attention {}
+
+impl Recipe for Attention {
+    const FAMILY: &'static str = "attention";
+    const RUST_TYPE: &'static str = "Attention";
+    const SUMMARY: &'static str = "O = softmax(scale * Q @ K^T) @ V, heads of f16 or bf16, full, causal or in a window";
+    const SETTINGS: &'static [Setting] = SETTINGS;
+    /// Each type and mask, heads that fill their tiles and one that does not, one and two stages.
+    const CATALOGUE: &'static [&'static str] = &[
+        "",
+        "dtype=bf16\nhead=64\nmask=causal\nlse=true",
+        "head=72\nvalue=40\nmask=window\nlse=true\nsm80_tile=64x32",
+        "dtype=bf16\nhead=32\nmask=causal\nvarlen=true\nlse=true\nsm80_tile=64x32",
+    ];
+    const PROBLEM: &'static [i64] = &[4, 4096, 4096, 16, 16];
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[("run", "--set mask=causal --problem 1x65x130x4x2")];
+
+    fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
+        decide::plan(self, name, targets)
+    }
+
+    fn default_name(&self) -> String {
+        let mut name = format!("{}_{}_{}", Self::FAMILY, self.dtype, self.head);
+        if let Some(value) = self.value.filter(|value| *value != self.head) {
+            name += &format!("x{value}");
+        }
+        if self.mask != Mask::Full {
+            name += &format!("_{}", self.mask);
+        }
+        if self.varlen {
+            name += "_varlen";
+        }
+        if self.lse {
+            name += "_lse";
+        }
+        name
+    }
+}

@@ -1,0 +1,229 @@
+//! The tilings: Q once, K and V in rings of their own, scores that become weights where they lie, and O in Q's memory.
+
+use super::{Attention, Mask};
+use crate::atom::Operand;
+use crate::dtype::DType;
+use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
+use crate::plan::IntOp;
+use crate::tiling::{
+    Completion, CopyOp, Engine, Factor, Global, Guard, Inner, Lives, Order, Pipeline, Place, Proxy, ReduceOp, Reduced,
+    Role, Scope, SmemTensor, Task, TileCopy, TileMma, TileReduce, Tiling,
+};
+use crate::units::Bytes;
+
+/// Rows of Q, K, V and O begin at multiples of this.
+pub(super) const ALIGN: Bytes = Bytes(16);
+
+/// Elements of 16 bits that a thread copies at once.
+pub(super) const VECTOR: i64 = 8;
+
+/// Keys of a k-step, and elements of a row that are multiplied at once.
+const ATOM: i64 = 16;
+
+impl Attention {
+    /// Elements of rows of Q and K, and of V and O, as tiles have them.
+    pub(super) fn padded(&self) -> [i64; 2] {
+        [self.head, self.value()].map(|elements| elements.next_multiple_of(ATOM as u32).into())
+    }
+
+    /// Queries of a CTA and keys of a step.
+    pub(super) fn tile(&self) -> [i64; 2] {
+        match self.sm80_tile {
+            Some(tile) => tile.0.map(i64::from),
+            None => match self.head.max(self.value()) {
+                ..=64 => [128, 64],
+                65..=128 => [64, 64],
+                _ => [64, 32],
+            },
+        }
+    }
+
+    /// Stages of K, and of V.
+    pub(super) fn stages(&self) -> i64 {
+        self.sm80_stages.unwrap_or(if self.head.max(self.value()) <= 64 { 2 } else { 1 }).into()
+    }
+}
+
+fn pair([rows, columns]: [i64; 2]) -> Result<IntTuple, LayoutError> {
+    IntTuple::tuple([rows, columns].map(IntTuple::int))
+}
+
+/// Rows of `elements` along a mode, 16 bytes apart: the vectors of 8 neighbouring rows lie in different banks.
+fn tensor(
+    (name, modes): (&'static str, &'static str),
+    dtype: DType,
+    [rows, elements, stages]: [i64; 3],
+    (along, lives): (usize, Lives),
+) -> Result<SmemTensor, LayoutError> {
+    let apart = elements + VECTOR;
+    let int = |all: [i64; 3]| IntTuple::tuple(all.map(IntTuple::int));
+    let layout = match along {
+        0 => Layout::new(int([elements, rows, stages])?, int([1, apart, rows * apart])?)?,
+        _ => Layout::new(int([rows, elements, stages])?, int([apart, 1, rows * apart])?)?,
+    };
+    Ok(SmemTensor { name, modes, dtype, swizzle: None, layout, align: Bytes(128), proxy: Proxy::Generic, lives })
+}
+
+/// Threads with a vector each, neighbours along rows: as many of a row as divide it.
+fn threads([rows, elements]: [i64; 2], threads: i64, along_rows: bool) -> Result<[Layout; 2], LayoutError> {
+    let power = |extent: i64| 1_i64 << extent.trailing_zeros();
+    let along = power(elements / VECTOR).min(threads);
+    let others = power(rows).min(threads / along);
+    Ok(match along_rows {
+        true => {
+            [Layout::new(pair([others, along])?, pair([along, 1])?)?, Layout::new(pair([1, VECTOR])?, pair([0, 1])?)?]
+        }
+        false => {
+            [Layout::new(pair([along, others])?, pair([1, along])?)?, Layout::new(pair([VECTOR, 1])?, pair([1, 0])?)?]
+        }
+    })
+}
+
+impl Attention {
+    /// Rows of a head in global memory, whose vectors are whole and aligned: elements of a row lie along this mode of the tile.
+    fn rows(&self, tensor: &'static str, along: usize) -> Place {
+        let [row, element] = if self.varlen { [0, 2] } else { [1, 3] };
+        let modes = if along == 1 { [row, element] } else { [element, row] };
+        let matrix = Global::matrix(tensor);
+        Place::Global(Global { modes, contiguous: along, align: ALIGN, multiple: VECTOR, ..matrix })
+    }
+
+    /// A CTA for each tile of queries of a head. With a diagonal, the last tile first, and only steps with keys that queries see.
+    fn order(&self, [m, n]: [i64; 2]) -> Order {
+        if self.varlen {
+            // Which sequences have how many tiles is known to the device alone.
+            return Order::numbered(&[("tiles", 1), ("hq", 1)], None);
+        }
+        let mut order = Order::numbered(&[("sq", m), ("hq", 1), ("b", 1)], Some(("sk", n)));
+        if self.mask == Mask::Full {
+            return order;
+        }
+        let [sq, sk] = ["sq", "sk"].map(|name| order.steps.find(name));
+        let window = self.mask == Mask::Window;
+        let mut keys = |name: &str| if window { Some(order.known(name, 1)) } else { None };
+        let (left, right) = (keys("left"), keys("right").unwrap_or(0.into()));
+        let steps = &mut order.steps;
+        let tile = &mut order.tile[0];
+        let at = steps.set("tile", tile.extent.clone() - 1 - tile.at.clone());
+        let first = steps.set("first_query", at.clone() * m);
+        let last = (first.clone() + m).op(IntOp::Min, sq.clone()) - 1;
+        let own = sk.clone() - sq;
+        let end = (last + own.clone() + right + 1).op(IntOp::Min, sk).op(IntOp::Max, 0);
+        let begin = left.map_or(0.into(), |left| (first + own - left).op(IntOp::Max, 0) / n);
+        let begin = steps.set("first_step", begin);
+        let trips = steps.set("steps", (end.ceil_div(n) - begin.clone()).op(IntOp::Max, 0));
+        tile.at = at;
+        let through = begin.clone() + trips.clone();
+        order.inner = Inner { first: begin.clone(), trips, tile: [begin, through] };
+        order
+    }
+}
+
+/// `cp.async`, `ldmatrix`, `mma.sync`: every warp copies, and has queries of its own.
+pub(super) fn sm80(recipe: &Attention) -> Result<Tiling, LayoutError> {
+    let ([m, n], [d, dv], stages) = (recipe.tile(), recipe.padded(), recipe.stages());
+    let (warps, dtype) = (i64::from(recipe.sm80_warps), recipe.dtype);
+    let all = 32 * warps;
+    let factors = if dtype == DType::Bf16 { "BF16BF16" } else { "F16F16" };
+    let mma = |name, tiles, tile, a| {
+        Ok::<_, LayoutError>(TileMma {
+            name,
+            tiles,
+            tile,
+            atom: format!("SM80_16x8x16_F32{factors}F32_TN"),
+            atoms: Layout::new(
+                IntTuple::tuple([warps, 1, 1].map(IntTuple::int))?,
+                IntTuple::tuple([1, 0, 0].map(IntTuple::int))?,
+            )?,
+            // Two atoms along N, so that ldmatrix.x4 fills whole fragments of B.
+            permutation: Some(Tiler::Tuple(
+                [ATOM * warps, ATOM, ATOM].map(|extent| Tiler::Shape(IntTuple::int(extent))).into(),
+            )),
+            a,
+            b: Factor::Fragments,
+            promotion: None,
+        })
+    };
+    let load = |name, what, to, [x, y]: [i64; 2], along: usize| {
+        let rows_and_elements = if along == 1 { [x, y] } else { [y, x] };
+        let [threads, values] = threads(rows_and_elements, all, along == 1)?;
+        Ok::<_, LayoutError>(TileCopy {
+            name,
+            what,
+            tile: [x, y],
+            dtype,
+            from: recipe.rows(to, along),
+            to: Place::Shared(to),
+            engine: Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads, values },
+            guard: Guard::ZeroFill,
+            completes: Completion::CpAsyncGroup,
+            split: None,
+        })
+    };
+    let fragment = |name, what, from, tile, (mma, operand), op| TileCopy {
+        name,
+        what,
+        tile,
+        dtype,
+        from: Place::Shared(from),
+        to: Place::Fragments(mma, operand),
+        engine: Engine::Fragments(op),
+        guard: Guard::None,
+        completes: Completion::Program,
+        split: None,
+    };
+    let [lanes, vector] = threads([m, dv], all, true)?;
+    let stage = TileCopy {
+        name: "StageO",
+        what: "staging of O",
+        tile: [m, dv],
+        dtype,
+        from: Place::Fragments("Output", Operand::C),
+        to: Place::Shared("O"),
+        engine: Engine::Fragments(CopyOp::Universal(Bytes(4))),
+        guard: Guard::None,
+        completes: Completion::Program,
+        split: None,
+    };
+    let store = TileCopy {
+        name: "CopyO",
+        what: "store of O",
+        from: Place::Shared("O"),
+        to: recipe.rows("O", 1),
+        engine: Engine::Threads { op: CopyOp::Universal(ALIGN), threads: lanes, values: vector },
+        guard: Guard::Predicate,
+        ..stage.clone()
+    };
+    let ring =
+        |name, tensor, stages| Pipeline { name, tensors: vec![tensor], stages, completes: Completion::CpAsyncGroup };
+    let of_rows =
+        |what, op| TileReduce { what, of: Reduced::Accumulators("Scores"), mode: 1, op, over: vec![Scope::Lanes] };
+    Ok(Tiling {
+        tile: [m, dv, n],
+        smem: vec![
+            tensor(("Q", "(BM,D,1)"), dtype, [m, d, 1], (1, Lives::Mainloop))?,
+            tensor(("K", "(BN,D,STAGES)"), dtype, [n, d, stages], (1, Lives::Mainloop))?,
+            tensor(("V", "(DV,BN,STAGES)"), dtype, [n, dv, stages], (0, Lives::Mainloop))?,
+            tensor(("O", "(BM,DV,1)"), dtype, [m, dv, 1], (1, Lives::Epilogue))?,
+        ],
+        pipelines: vec![ring("queries", "Q", 1), ring("keys", "K", stages), ring("values", "V", stages)],
+        copies: vec![
+            load("CopyQ", "copy of Q", "Q", [m, d], 1)?,
+            load("CopyK", "copy of K", "K", [n, d], 1)?,
+            load("CopyV", "copy of V", "V", [dv, n], 0)?,
+            fragment("LdsmQ", "ldmatrix of Q", "Q", [m, d], ("Scores", Operand::A), CopyOp::LdMatrix),
+            fragment("LdsmK", "ldmatrix of K", "K", [n, d], ("Scores", Operand::B), CopyOp::LdMatrix),
+            fragment("LdsmV", "ldmatrix of V", "V", [dv, n], ("Output", Operand::B), CopyOp::LdMatrixT),
+            stage,
+            store,
+        ],
+        mmas: vec![
+            mma("Scores", ["TileQ", "TileK", "TileS"], [m, n, d], Factor::Fragments)?,
+            mma("Output", ["TileP", "TileV", "TileO"], [m, dv, n], Factor::Accumulators("Scores"))?,
+        ],
+        reduces: vec![of_rows("row maximum", ReduceOp::Max), of_rows("row sum", ReduceOp::Sum)],
+        roles: vec![Role { task: Task::All, threads: all as u32, registers: None }],
+        cluster: [1; 3],
+        order: recipe.order([m, n]),
+    })
+}

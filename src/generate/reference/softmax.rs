@@ -1,0 +1,433 @@
+//! Attention: the softmax of scores as weights of values, in f64, with bounds that follow from the roundings of an online softmax.
+
+use core::f64::consts::{LN_2, LOG2_E};
+use std::sync::Arc;
+
+use super::sums::Spread;
+use crate::dtype::DType;
+use crate::expr::{Accept, ExprError, Outputs};
+use crate::plan::{Accepted, Arithmetic, Case, Cursor, InputElement, Reference, ReferenceError};
+use crate::tensor::parallel::GRAIN;
+use crate::tensor::{Elements, Tensor};
+
+/// Half the distance between 1 and the next f32.
+const U: f64 = 1.0 / 16_777_216.0;
+
+/// The largest relative error of `ex2.approx.ftz.f32` (PTX ISA, "ex2").
+const EX2: f64 = 1.0 / 4_194_304.0;
+
+/// The keys that a query sees. Query i of SQ is aligned with key i + SK - SQ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visible {
+    /// All.
+    All,
+    /// Those up to its own.
+    UpToOwn,
+    /// So many ahead of its own, and so many behind: the scalars of numbers 1 and 2, negative for all.
+    Window,
+}
+
+/// `O = softmax(scale * Q @ K^T) @ V` for each head: Q `(B,SQ,HQ,D)`, K `(B,SK,HK,D)`, V `(B,SK,HK,DV)`; scalar 0 is the scale. A
+/// query whose scores are all -inf, or that sees no key, has 0, and a logarithm of -inf.
+#[derive(Clone, Copy, Debug)]
+pub struct Softmax {
+    /// The keys that a query sees.
+    pub visible: Visible,
+    /// The type that weights are rounded to.
+    pub weights: DType,
+    /// Keys of a step, after which maxima change.
+    pub step: i64,
+    /// Whether sequences lie one after the other: Q `(TQ,HQ,D)`, K `(TK,HK,D)`, V `(TK,HK,DV)`, and where the queries, and the keys, of
+    /// each sequence begin, with the end of the last behind them. Queries of no sequence see no key.
+    pub packed: bool,
+    /// Whether the logarithm of each row's sum of exponentials is an output, behind O.
+    pub lse: bool,
+}
+
+impl Reference for Softmax {
+    fn accepted<'a>(&'a self, case: &Case<'a, '_>) -> Result<Vec<Box<dyn Accepted + 'a>>, ReferenceError> {
+        case.alone()?;
+        let problem = Problem::of(self, case.inputs, case.scalars);
+        let unfit = || case.unfit(format!("{:?}, which do not fit together", case.inputs));
+        let problem = Arc::new(problem.ok_or_else(unfit)?);
+        let of = |what| Box::new(Output { problem: problem.clone(), what }) as Box<dyn Accepted + 'a>;
+        let mut all = vec![of(What::Values)];
+        all.extend(self.lse.then(|| of(What::Logarithms)));
+        Ok(all)
+    }
+
+    fn usual_scalar(&self, index: usize) -> Option<f64> {
+        Some(if index == 0 { 0.125 } else { -1.0 })
+    }
+}
+
+/// Rows of one sequence among all rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sequence {
+    queries: [usize; 2],
+    keys: [usize; 2],
+}
+
+/// The inputs of a launch.
+struct Problem {
+    softmax: Softmax,
+    /// Elements in row-major order.
+    q: Vec<f32>,
+    k: Vec<f32>,
+    v: Vec<f32>,
+    /// The shape of O.
+    shape: Vec<i64>,
+    /// Each begins where the one before ends.
+    sequences: Vec<Sequence>,
+    /// Query heads and key heads.
+    heads: [usize; 2],
+    /// Elements of a row of Q and K, and of V.
+    elements: [usize; 2],
+    scale: f64,
+    /// Keys ahead of a query's own, and behind.
+    window: [Option<i64>; 2],
+}
+
+fn elements(tensor: &Tensor) -> Vec<f32> {
+    Elements::starting_at(tensor, 0).map(|(value, _)| value as f32).collect()
+}
+
+fn size(extent: i64) -> usize {
+    usize::try_from(extent).unwrap_or(0)
+}
+
+/// The sequences between these starts, which never go back; what lies ahead of the first and behind the last has no keys.
+fn between(starts: [&Tensor; 2], [queries, keys]: [usize; 2]) -> Vec<Sequence> {
+    let of = |tensor: &Tensor, most: usize| -> Vec<usize> {
+        Elements::starting_at(tensor, 0).map(|(value, _)| size(value as i64).min(most)).collect()
+    };
+    let [of_queries, of_keys] = [of(starts[0], queries), of(starts[1], keys)];
+    let (mut all, mut begin) = (Vec::new(), 0);
+    for (number, end) in of_queries.iter().copied().chain([queries]).enumerate() {
+        let end = end.max(begin);
+        let own = |at: usize| of_keys.get(at).copied().unwrap_or(0);
+        let keys = if number == 0 || number == of_queries.len() { [0; 2] } else { [own(number - 1), own(number)] };
+        all.push(Sequence { queries: [begin, end], keys: [keys[0], keys[1].max(keys[0])] });
+        begin = end;
+    }
+    all
+}
+
+impl Problem {
+    fn of(softmax: &Softmax, inputs: &[&Tensor], scalars: &[f64]) -> Option<Self> {
+        let [q, k, v, starts @ ..] = inputs else { return None };
+        let (shape, sequences) = if softmax.packed {
+            let ([tq, _, _], [tk, _, _], [tv, _, _]) = (q.shape(), k.shape(), v.shape()) else { return None };
+            let [of_queries, of_keys] = starts else { return None };
+            (tk == tv && of_queries.shape() == of_keys.shape()).then_some(())?;
+            (&q.shape()[..1], between([of_queries, of_keys], [*tq, *tk].map(size)))
+        } else {
+            let ([b, sq, _, _], [bk, sk, _, _], [bv, sv, _, _]) = (q.shape(), k.shape(), v.shape()) else {
+                return None;
+            };
+            (b == bk && bk == bv && sk == sv).then_some(())?;
+            let rows = |batch: usize, rows: &i64| [batch * size(*rows), (batch + 1) * size(*rows)];
+            let of = |batch| Sequence { queries: rows(batch, sq), keys: rows(batch, sk) };
+            (&q.shape()[..2], (0..size(*b)).map(of).collect())
+        };
+        let [.., hq, d] = q.shape() else { return None };
+        let ([.., hk, dk], [.., hv, dv]) = (k.shape(), v.shape()) else { return None };
+        let whole = *hq == 0 || (*hk > 0 && hq % hk == 0);
+        (hk == hv && d == dk && whole).then_some(())?;
+        let bound = |index: usize| scalars.get(index).map(|keys| *keys as i32).filter(|keys| *keys >= 0);
+        let window = match softmax.visible {
+            Visible::All => [None, None],
+            Visible::UpToOwn => [None, Some(0)],
+            Visible::Window => [1, 2].map(|index| bound(index).map(i64::from)),
+        };
+        Some(Self {
+            softmax: *softmax,
+            q: elements(q),
+            k: elements(k),
+            v: elements(v),
+            shape: shape.iter().copied().chain([*hq, *dv]).collect(),
+            sequences,
+            heads: [*hq, *hk].map(size),
+            elements: [*d, *dv].map(size),
+            // As the parameter holds it.
+            scale: f64::from(*scalars.first()? as f32),
+            window,
+        })
+    }
+
+    /// The keys that a query of a sequence sees.
+    fn seen(&self, sequence: Sequence, query: usize) -> core::ops::Range<usize> {
+        let [queries, keys] = [sequence.queries, sequence.keys].map(|[begin, end]| (end - begin) as i64);
+        let own = (query - sequence.queries[0]) as i64 + keys - queries;
+        let first = self.window[0].map_or(0, |left| (own - left).clamp(0, keys));
+        let end = self.window[1].map_or(keys, |right| (own + right + 1).clamp(0, keys));
+        let at = |key: i64| sequence.keys[0] + key as usize;
+        at(first)..at(end.max(first))
+    }
+
+    /// Keys of the longest sequence.
+    fn longest(&self) -> usize {
+        self.sequences.iter().map(|sequence| sequence.keys[1] - sequence.keys[0]).max().unwrap_or(0)
+    }
+
+    /// A row of K or V.
+    fn row<'a>(&self, of: &'a [f32], elements: usize, (key, head): (usize, usize)) -> &'a [f32] {
+        let at = key * self.heads[1] + head;
+        of.get(at * elements..(at + 1) * elements).unwrap_or(&[])
+    }
+
+    /// The weights of the query of that number, queries and their heads one after the other.
+    fn weights(&self, number: usize) -> Weights {
+        let heads = self.heads[0].max(1);
+        let (query, head) = (number / heads, number % heads);
+        let sequence = self.sequences.partition_point(|sequence| sequence.queries[1] <= query);
+        let sequence = self.sequences.get(sequence).copied().unwrap_or(Sequence { queries: [query; 2], keys: [0; 2] });
+        let group = head / (heads / self.heads[1].max(1)).max(1);
+        let d = self.elements[0];
+        let q = self.q.get(number * d..(number + 1) * d).unwrap_or(&[]);
+        let spread = Spread::of(d.next_multiple_of(16), Arithmetic::TensorCores);
+        // Base 2: the scale takes up log2(e), which is rounded, and so is the product.
+        let scale = self.scale.abs() * LOG2_E;
+        let mut all = Weights::new((sequence, group), self.seen(sequence, query), self.softmax);
+        for key in all.keys.clone() {
+            let k = self.row(&self.k, d, (key, group));
+            let products = q.iter().zip(k).map(|(q, k)| f64::from(*q) * f64::from(*k));
+            let (sum, size) = products.fold((0.0, 0.0), |(sum, size), product| {
+                (sum + product, size + if product.is_finite() { product.abs() } else { 0.0 })
+            });
+            let score = self.scale * sum * LOG2_E;
+            // A partial sum, or its product with the scale, may overflow.
+            let most = spread.greatest(size);
+            all.anything |= most > f64::from(f32::MAX) || most * scale.max(1.0) > f64::from(f32::MAX);
+            all.push(score, scale * spread.error(size) + 3.0 * U * score.abs());
+        }
+        all.finish();
+        all
+    }
+}
+
+/// The weights of a row's keys, relative to the largest, and how far those of a right kernel may be from them.
+struct Weights {
+    sequence: Sequence,
+    group: usize,
+    keys: core::ops::Range<usize>,
+    softmax: Softmax,
+    /// Scores in base 2, and their errors; then weights, and their relative errors.
+    all: Vec<(f64, f64)>,
+    /// The largest score.
+    most: f64,
+    /// The sum of weights, and its error.
+    sum: (f64, f64),
+    /// Sums of numbers that overflow may be anything.
+    anything: bool,
+    nan: bool,
+}
+
+impl Weights {
+    fn new((sequence, group): (Sequence, usize), keys: core::ops::Range<usize>, softmax: Softmax) -> Self {
+        let all = Vec::with_capacity(keys.len());
+        let (most, sum) = (f64::NEG_INFINITY, (0.0, 0.0));
+        Self { sequence, group, keys, softmax, all, most, sum, anything: false, nan: false }
+    }
+
+    fn push(&mut self, score: f64, error: f64) {
+        // An infinite score less itself is NaN.
+        self.nan |= score.is_nan() || score == f64::INFINITY;
+        self.most = self.most.max(score);
+        self.all.push((score, error));
+    }
+
+    /// Steps of the keys, each of which may raise the maximum.
+    fn steps(&self) -> f64 {
+        (self.keys.len() as i64 / self.softmax.step.max(1) + 2) as f64
+    }
+
+    /// Keys that are added up, those of the first and last step that are not seen among them.
+    fn added(&self) -> usize {
+        self.keys.len() + 2 * self.softmax.step.unsigned_abs() as usize
+    }
+
+    /// From scores to weights.
+    fn finish(&mut self) {
+        let (steps, most) = (self.steps(), self.most);
+        let finite = |error: &f64| if error.is_finite() { *error } else { 0.0 };
+        let moved = self.all.iter().map(|(_, error)| finite(error)).fold(0.0, f64::max) + U * finite(&most).abs();
+        // What is absolute below is relative to a maximum that is off by less than a factor of 2.
+        self.anything |= moved > 1.0;
+        for (score, error) in &mut self.all {
+            let weight = if *score == f64::NEG_INFINITY { 0.0 } else { (*score - most).exp2() };
+            let depth = if weight > 0.0 { most - *score + 2.0 * moved } else { 0.0 };
+            // The exponent of a weight, and those of the factors that it is scaled by later, are rounded: together they are no
+            // larger than twice the depth. Each exponential, and each product with a factor, is rounded.
+            let relative = LN_2 * (finite(error) + 2.0 * U * depth) + (EX2 + 2.0 * U) * (steps + 1.0);
+            (*score, *error) = (weight, libm::expm1(relative));
+        }
+        // Each weight is added once, to sums of a thread and of four lanes, which are scaled once a step.
+        let additions = U * (self.added() as f64 + steps + 4.0);
+        let flushed = f64::from(f32::MIN_POSITIVE) * (steps + 2.0);
+        for (weight, error) in &self.all {
+            self.sum.0 += weight;
+            self.sum.1 += weight * libm::expm1(libm::log1p(*error) + additions) + 2.0 * flushed;
+        }
+    }
+
+    /// The logarithm of the sum of exponentials.
+    fn logarithm(&self) -> Accept {
+        match self.special() {
+            Some(special) => special,
+            None if self.most == f64::NEG_INFINITY => Accept::within(f64::NEG_INFINITY, 0.0),
+            None => {
+                let ((sum, error), most) = (self.sum, self.most * LN_2);
+                let log = sum.ln();
+                // The maximum times ln(2), which is rounded; the logarithm, within one unit; and their sum.
+                let rounded = U * (2.0 * most.abs() + 4.0 * (log.abs() + error) + 2.0 * (most + log).abs());
+                Accept::within(most + log, error / (sum - error).max(0.0) + rounded + f64::from(f32::MIN_POSITIVE))
+            }
+        }
+    }
+
+    fn special(&self) -> Option<Accept> {
+        match (self.anything, self.nan) {
+            (true, _) => Some(Accept::within(0.0, f64::INFINITY).or_nan()),
+            (false, true) => Some(Accept::within(f64::NAN, 0.0)),
+            (false, false) => None,
+        }
+    }
+
+    /// One element of O.
+    fn value(&self, problem: &Problem, element: usize) -> Accept {
+        let dv = problem.elements[1];
+        let at = |key| problem.row(&problem.v, dv, (key, self.group)).get(element).copied().unwrap_or(0.0);
+        if let Some(special) = self.special() {
+            return special;
+        }
+        if self.most == f64::NEG_INFINITY {
+            return Accept::within(0.0, 0.0);
+        }
+        // 0 times a value that is not finite is NaN, where a step has keys that are not seen.
+        let unseen = |key: &usize| !self.keys.contains(key);
+        let may_be_nan = (self.sequence.keys[0]..self.sequence.keys[1]).filter(unseen).any(|key| !at(key).is_finite());
+        let sum = self.summed(self.keys.clone().map(at));
+        if may_be_nan { sum.or_nan() } else { sum }
+    }
+
+    /// The sum of weighted values, divided by the sum of weights.
+    fn summed(&self, values: impl Iterator<Item = f32>) -> Accept {
+        let (digits, least) = match self.softmax.weights {
+            DType::Bf16 => (1.0 / 256.0, 0.0),
+            // Half of the smallest f16.
+            _ => (1.0 / 2048.0, 1.0 / 33_554_432.0),
+        };
+        let steps = self.steps();
+        let (mut sum, mut size, mut error, mut infinite) = (0.0, 0.0, 0.0, [false; 2]);
+        for ((weight, relative), value) in self.all.iter().zip(values).map(|(of, v)| (of, f64::from(v))) {
+            if value.is_nan() {
+                return Accept::within(f64::NAN, 0.0);
+            }
+            if value.is_infinite() {
+                infinite[usize::from(value < 0.0)] = true;
+                continue;
+            }
+            let product = weight * value;
+            sum += product;
+            // The weight is rounded to 16 bits, and what it adds is scaled once a step.
+            let grown = (1.0 + relative) * (1.0 + digits) * (1.0 + U * steps);
+            let absolute = 2.0 * (least + f64::from(f32::MIN_POSITIVE) * (steps + 2.0)) * value.abs();
+            size += product.abs() * grown + absolute;
+            error += product.abs() * (grown - 1.0) + absolute;
+        }
+        match infinite {
+            [false, false] => {}
+            // A weight that is rounded to 0 makes NaN of it.
+            [true, false] => return Accept::within(f64::INFINITY, 0.0).or_nan(),
+            [false, true] => return Accept::within(f64::NEG_INFINITY, 0.0).or_nan(),
+            [true, true] => return Accept::within(f64::NAN, 0.0),
+        }
+        error += Spread::of(self.added(), Arithmetic::TensorCores).error(size);
+        let (of, of_sum) = self.sum;
+        let value = sum / of;
+        // The reciprocal, and the product with it, are rounded.
+        let error = (error + value.abs() * of_sum) / (of - of_sum).max(0.0) * (1.0 + 4.0 * U) + 4.0 * U * value.abs();
+        Accept::within(value, error + f64::from(f32::MIN_POSITIVE))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// O.
+    Values,
+    /// Logarithms of the sums.
+    Logarithms,
+}
+
+/// One output.
+struct Output {
+    problem: Arc<Problem>,
+    what: What,
+}
+
+impl Output {
+    /// Elements of a query.
+    fn of_query(&self) -> usize {
+        if self.what == What::Values { self.problem.elements[1].max(1) } else { 1 }
+    }
+}
+
+impl Accepted for Output {
+    fn outputs(&self) -> usize {
+        1
+    }
+
+    fn shape(&self) -> Option<Vec<i64>> {
+        let mut shape = self.problem.shape.clone();
+        shape.truncate(shape.len() - usize::from(self.what == What::Logarithms));
+        Some(shape)
+    }
+
+    fn grain(&self) -> u64 {
+        let work = (self.problem.longest() * (self.problem.elements[0] + self.problem.elements[1])).max(1) as u64;
+        (GRAIN / work).max(1) * self.of_query() as u64
+    }
+
+    fn starting_at(&self, index: u64) -> Box<dyn Cursor + '_> {
+        Box::new(Next { output: self, index: index as usize, weights: None, last: None })
+    }
+}
+
+/// One element after the other.
+struct Next<'a> {
+    output: &'a Output,
+    index: usize,
+    /// Those of the query of that number.
+    weights: Option<(usize, Weights)>,
+    last: Option<(f64, f64)>,
+}
+
+impl Cursor for Next<'_> {
+    fn accepted(&mut self) -> Result<Outputs, ExprError> {
+        let (problem, of_query) = (&self.output.problem, self.output.of_query());
+        let (query, element) = (self.index / of_query, self.index % of_query);
+        self.index += 1;
+        if self.weights.as_ref().is_none_or(|(of, _)| *of != query) {
+            self.weights = Some((query, problem.weights(query)));
+        }
+        let accept = self.weights.as_ref().map(|(_, weights)| match self.output.what {
+            What::Values => weights.value(problem, element),
+            What::Logarithms => weights.logarithm(),
+        });
+        self.last = accept.and_then(|accept| accept.range());
+        Ok(Outputs::from_iter(accept))
+    }
+
+    fn inputs(&self) -> Vec<InputElement> {
+        let ends = self.last.unwrap_or((f64::NAN, f64::NAN));
+        let end =
+            |name: &str, value: f64| InputElement { name: name.to_owned(), dtype: DType::F64, bits: value.to_bits() };
+        vec![end("least", ends.0), end("greatest", ends.1)]
+    }
+
+    /// Tensor cores and conversions give NaNs of their own.
+    fn carries(&self, _: DType, _: u64) -> bool {
+        false
+    }
+}

@@ -1,0 +1,88 @@
+// The mainloop over steps of keys, from the last to the first, so that steps with a mask come first. Every warp copies, and
+// multiplies its own queries. K and V have rings of their own: while one is multiplied, cp.async fills the other.
+CUTE_DEVICE
+void
+attend(Params const& params, Work const& work, SharedStorage& shared)
+{
+  //
+  // Tensors
+  //
+
+{% for t in c.reads() %}{% include "attention/rows.cuh" %}
+{% endfor %}  Tensor mQ = make_tensor(make_gmem_ptr(ptr_Q), make_shape(work.len_q, Head{}), make_stride(params.q_row, _1{}));  // (SQ,D)
+  Tensor mK = make_tensor(make_gmem_ptr(ptr_K), make_shape(work.len_k, Head{}), make_stride(params.k_row, _1{}));  // (SK,D)
+  Tensor mV = make_tensor(make_gmem_ptr(ptr_V), make_shape(Value{}, work.len_k), make_stride(_1{}, params.v_row));  // (DV,SK)
+  auto const tile_q = make_coord(work.first / size<0>(TileQ{}), _0{});
+  Tensor gQ = local_tile(mQ, TileQ{}, tile_q);                                                 // (BM,D)
+  Tensor gK = local_tile(mK, TileK{}, make_coord(_, _0{}));                                      // (BN,D,steps)
+  Tensor gV = local_tile(mV, TileV{}, make_coord(_0{}, _));                                      // (DV,BN,steps)
+  Tensor cQ = local_tile(make_identity_tensor(shape(mQ)), TileQ{}, tile_q);                    // (BM,D) -> (query,element)
+  Tensor cK = local_tile(make_identity_tensor(shape(mK)), TileK{}, make_coord(_, _0{}));         // (BN,D,steps) -> (key,element)
+  Tensor cV = local_tile(make_identity_tensor(shape(mV)), TileV{}, make_coord(_0{}, _));         // (DV,BN,steps) -> (element,key)
+  Tensor sQ = make_tensor(make_smem_ptr(shared.stages.q), SmemQ{});                              // (BM,D,1)
+  Tensor sK = make_tensor(make_smem_ptr(shared.stages.k), SmemK{});                              // (BN,D,STAGES)
+  Tensor sV = make_tensor(make_smem_ptr(shared.stages.v), SmemV{});                              // (DV,BN,STAGES)
+
+  //
+  // Partition: this thread's share of the copies and of the MMAs
+  //
+
+  CopyQ const copy_q;
+  CopyK const copy_k;
+  CopyV const copy_v;
+  auto const thr_copy_q = copy_q.get_slice(threadIdx.x);
+  auto const thr_copy_k = copy_k.get_slice(threadIdx.x);
+  auto const thr_copy_v = copy_v.get_slice(threadIdx.x);
+  Tensor tQgQ = thr_copy_q.partition_S(gQ);                                                    // (CPY,CPY_M,CPY_K)
+  Tensor tQsQ = partition_D(copy_q, threadIdx.x, sQ)(_,_,_,_0{});                                // (CPY,CPY_M,CPY_K)
+  Tensor tKgK = thr_copy_k.partition_S(gK);                                                    // (CPY,CPY_N,CPY_K,steps)
+  Tensor tKsK = partition_D(copy_k, threadIdx.x, sK);                                          // (CPY,CPY_N,CPY_K,STAGES)
+  Tensor tVgV = thr_copy_v.partition_S(gV);                                                    // (CPY,CPY_N,CPY_K,steps)
+  Tensor tVsV = partition_D(copy_v, threadIdx.x, sV);                                          // (CPY,CPY_N,CPY_K,STAGES)
+
+  Scores const scores_mma;
+  Output const output_mma;
+  auto const thr_scores = scores_mma.get_slice(threadIdx.x);
+  auto const thr_output = output_mma.get_slice(threadIdx.x);
+  decltype(thr_scores.partition_fragment_A(sQ(_,_,_0{}))) tSrQ;                                // (MMA,MMA_M,MMA_K)
+  decltype(thr_scores.partition_fragment_B(sK(_,_,_0{}))) tSrK;                                // (MMA,MMA_N,MMA_K)
+  decltype(thr_output.partition_fragment_B(sV(_,_,_0{}))) tOrV;                                // (MMA,MMA_N,MMA_K)
+  LdsmQ const ldsm_q;
+  LdsmK const ldsm_k;
+  LdsmV const ldsm_v;
+  Tensor tXsQ = partition_S(ldsm_q, threadIdx.x, sQ)(_,_,_,_0{});                                // (CPY,MMA_M,MMA_K)
+  Tensor tXrQ = make_tensor(tSrQ.data(), decltype(LdsmQ::retile(tSrQ.layout())){});            // (CPY,MMA_M,MMA_K)
+  Tensor tXsK = partition_S(ldsm_k, threadIdx.x, sK);                                          // (CPY,MMA_N,MMA_K,STAGES)
+  Tensor tXrK = make_tensor(tSrK.data(), decltype(LdsmK::retile(tSrK.layout())){});            // (CPY,MMA_N,MMA_K)
+  Tensor tXsV = partition_S(ldsm_v, threadIdx.x, sV);                                          // (CPY,MMA_N,MMA_K,STAGES)
+  Tensor tXrV = make_tensor(tOrV.data(), decltype(LdsmV::retile(tOrV.layout())){});            // (CPY,MMA_N,MMA_K)
+
+  //
+  // The steps that the queries of the tile need
+  //
+
+  constexpr int stages = size<2>(SmemK{});
+  constexpr int step   = size<0>(TileK{});
+  Mask const mask(params, work.len_q, work.len_k);
+  int const last  = cute::min(work.first + size<0>(TileQ{}), work.len_q) - 1;
+  int const begin = mask.first(work.first) / step;
+  int const steps = cute::max(0, ceil_div(cute::max(0, mask.end(last)), step) - begin);
+
+{% include "attention/load.cuh" %}
+
+  //
+  // Mainloop
+  //
+
+  Tensor tOrO = partition_fragment_C(output_mma, TileO{});                                      // (MMA,MMA_M,MMA_N)
+  clear(tOrO);
+  Tensor cS = make_identity_tensor(TileS{});                                                   // (BM,BN) -> (query,key)
+  Tensor rows_c = by_rows(thr_scores.partition_C(cS));                                         // (ROWS,COLUMNS) -> (query,key)
+  Softmax<decltype(size<0>(rows_c))::value> softmax;
+  // Base 2. A scale of 0 has made Q 0.
+  float const scale = params.scale == 0 ? 1 : __fmul_rn(fabsf(params.scale), 1.44269504088896f);
+{% include "attention/steps_cp_async.cuh" %}
+  cp_async_wait<0>();
+  __syncthreads();  // all warps have read all stages, and nothing is on its way to them
+  store(params, work, tOrO, softmax, shared);
+}

@@ -1,0 +1,66 @@
+[[ c.banner ]]
+//
+// O = softmax(scale * Q @ K^T) @ V of each head, by mma.sync. K and V pass in steps; scores stay in registers.
+// Launch: [[ c.threads ]] threads, one CTA for a tile of queries of a head, [[ c.smem_bytes ]] bytes of dynamic shared memory.
+#pragma once
+
+#include <cute/tensor.hpp>
+
+#include "[[ c.plan.name() ]]_params.h"
+
+namespace cutemplate {
+namespace [[ c.plan.name() ]] {
+
+using namespace cute;
+
+{% include "attention/types.cuh" %}
+
+struct Stages {
+{%- for t in c.staged() %}
+  alignas([[ t.align.0 ]]) Element [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- endfor %}
+};
+
+union SharedStorage {
+  Stages stages;
+  // The epilogue reuses them after the last step.
+{%- for t in c.lent() %}
+  alignas([[ t.align.0 ]]) Element [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- endfor %}
+};
+static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
+
+{% include "gemm/copy_inside.cuh" %}
+
+{% include "attention/mask.cuh" %}
+
+{% include "attention/work.cuh" %}
+
+{% if c.varlen -%}
+{% include "attention/work_varlen.cuh" %}
+{%- else -%}
+{% include "attention/work_dense.cuh" %}
+{%- endif %}
+
+{% include "attention/softmax.cuh" %}
+
+{% include "attention/weights.cuh" %}
+
+{% include "attention/epilogue.cuh" %}
+
+{% include "attention/mainloop_cp_async.cuh" %}
+
+CUTE_DEVICE
+void
+kernel(Params const& params)
+{
+  assert_ieee();
+  extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
+  Work const work = work_of(params);
+  if (work.first < work.len_q) {
+    attend(params, work, *reinterpret_cast<SharedStorage*>(smem));
+  }
+}
+
+}  // namespace [[ c.plan.name() ]]
+}  // namespace cutemplate

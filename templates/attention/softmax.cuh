@@ -1,0 +1,90 @@
+// 2^x with a relative error of 2^-22 at most; results below 2^-126 are 0.
+CUTE_DEVICE
+float
+exp2_approximate(float x)
+{
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// The accumulators of a thread as (rows,columns).
+template <class TCrC>
+CUTE_DEVICE
+auto
+by_rows(TCrC&& tCrC)
+{
+  auto const layout = tCrC.layout();                                                           // ((COLUMN,ROW),MMA_M,MMA_N)
+  return make_tensor(tCrC.data(), make_layout(make_layout(get<0,1>(layout), get<1>(layout)),
+                                              make_layout(get<0,0>(layout), get<2>(layout))));  // ((ROW,MMA_M),(COLUMN,MMA_N))
+}
+
+// The four lanes that share a row combine what they have of it.
+template <class Op>
+CUTE_DEVICE
+float
+of_lanes(float x, Op const& op)
+{
+  x = op(x, __shfl_xor_sync(0xffffffff, x, 1));
+  return op(x, __shfl_xor_sync(0xffffffff, x, 2));
+}
+
+// Online softmax of a thread's rows. Scores are scaled to base 2, and relative to the largest so far. Every lane has the maximum of
+// its rows, and the sum of its own columns.
+template <int Rows>
+struct Softmax
+{
+  float most[Rows];
+  float sum[Rows];
+
+  CUTE_DEVICE
+  Softmax()
+  {
+    CUTE_UNROLL
+    for (int row = 0; row < Rows; ++row) {
+      most[row] = -INFINITY;
+      sum[row]  = 0;
+    }
+  }
+
+  // Scores become weights. `output`, the weighted sum so far, becomes relative to the new maximum.
+  template <class Scores, class Output>
+  CUTE_DEVICE
+  void
+  step(Scores&& scores, float scale, Output&& output)
+  {
+    CUTE_UNROLL
+    for (int row = 0; row < Rows; ++row) {
+      float largest = scores(row,_0{});
+      CUTE_UNROLL
+      for (int n = 1; n < size<1>(scores); ++n) {
+        largest = fmaxf(largest, scores(row,n));
+      }
+      largest = of_lanes(largest, [](float x, float y) { return fmaxf(x, y); });
+      float const before = most[row];
+      most[row] = fmaxf(before, __fmul_rn(largest, scale));
+      // As long as a row has no key, its weights are 0, and not NaN.
+      float const base   = most[row] == -INFINITY ? 0 : most[row];
+      float const factor = exp2_approximate(__fsub_rn(before, base));
+      float added = 0;
+      CUTE_UNROLL
+      for (int n = 0; n < size<1>(scores); ++n) {
+        scores(row,n) = exp2_approximate(__fmaf_rn(scores(row,n), scale, -base));
+        added = __fadd_rn(added, scores(row,n));
+      }
+      sum[row] = __fmaf_rn(sum[row], factor, added);
+      CUTE_UNROLL
+      for (int n = 0; n < size<1>(output); ++n) {
+        output(row,n) = __fmul_rn(output(row,n), factor);
+      }
+    }
+  }
+
+  // The sum of a whole row.
+  CUTE_DEVICE
+  float
+  whole(int row) const
+  {
+    return of_lanes(sum[row], [](float x, float y) { return __fadd_rn(x, y); });
+  }
+};

@@ -1,0 +1,114 @@
+//! Attention on inputs that others have got wrong: lengths around tiles, no keys, rows without a key, groups of heads, windows that
+//! empty tiles, scores of any size. Each in every mode, element by element.
+
+use std::sync::LazyLock;
+
+use cutemplate::arch::Arch;
+use cutemplate::recipe::{Attention, Recipe};
+use cutemplate::verify::Fill;
+
+use crate::catalogue::{for_arch, shipped};
+use crate::kernels::attention::{packed, sized};
+use crate::kernels::{Kernel, Problem};
+use crate::own::{is_right, program};
+
+/// The catalogue's, as they are built: full, causal, in a window, and of many lengths.
+static KERNELS: LazyLock<Vec<(Kernel, String)>> = LazyLock::new(|| {
+    let of_family = |kernel: &Kernel| kernel.plan.family() == Attention::FAMILY;
+    let kernels: Vec<Kernel> = for_arch(Arch::Sm80).into_iter().filter(of_family).collect();
+    let texts = shipped(&kernels);
+    kernels.into_iter().zip(texts).collect()
+});
+
+fn named(part: &str) -> &'static (Kernel, String) {
+    KERNELS.iter().find(|(kernel, _)| kernel.plan.name().contains(part)).expect("a kernel of the catalogue")
+}
+
+/// `[B, SQ, SK, HQ, HK]` and scalars.
+fn are_right(part: &str, problems: &[([i64; 5], &[f64])], fill: Fill) {
+    let (kernel, text) = named(part);
+    let problem =
+        |((extents, scalars), seed): (&([i64; 5], &[f64]), u64)| sized(&kernel.plan, *extents, scalars, fill, seed);
+    let problems: Vec<Problem> = problems.iter().zip(1..).map(problem).collect();
+    is_right(kernel, program(kernel, text.clone()), problems);
+}
+
+/// FlashAttention #2192, #1254: sequences of any lengths one after the other, none of them, more than a warp has lanes, empty ones
+/// anywhere; rows that belong to none.
+#[test]
+fn sequences_one_after_the_other() {
+    let (kernel, text) = named("varlen");
+    let many: Vec<i64> = (0..70).map(|i| i * 7 % 5).collect();
+    let lengths: [[&[i64]; 2]; 6] = [
+        [&[1, 127, 128, 129, 0, 300], &[1, 127, 128, 129, 0, 300]],
+        [&[0, 0, 130], &[0, 0, 130]],
+        [&[0, 1, 65], &[70, 0, 3]],
+        [&[64, 3], &[20, 200]],
+        [&[], &[]],
+        [&many, &many],
+    ];
+    let problem =
+        |(lengths, seed): ([&[i64]; 2], u64)| packed(&kernel.plan, lengths, [2, 1], &[0.25], Fill::Normal, seed);
+    let mut problems: Vec<Problem> = lengths.into_iter().zip(1..).map(problem).collect();
+    // Starts that go back, and past the end.
+    let mut broken = packed(&kernel.plan, [&[40, 30], &[40, 30]], [1, 1], &[0.25], Fill::Normal, 8);
+    for tensor in [3, 4] {
+        broken.planted.extend([(tensor, vec![1], 1000.0), (tensor, vec![2], -7.0)]);
+    }
+    problems.push(broken);
+    is_right(kernel, program(kernel, text.clone()), problems);
+}
+
+/// FlashAttention #2470, #2192: no keys, no queries, one, a tile, less and more.
+#[test]
+fn lengths_around_tiles() {
+    for part in ["causal_lse", "window"] {
+        let pairs = [[1, 1], [127, 128], [128, 127], [129, 300], [5, 0], [0, 5], [300, 129]];
+        let all = pairs.map(|[queries, keys]| ([1, queries, keys, 1, 1], &[0.125, 70.0, 3.0][..]));
+        are_right(part, &all, Fill::Normal);
+    }
+    are_right("attention_f16_128", &[([1, 129, 65, 1, 1], &[0.09])], Fill::Normal);
+}
+
+/// FlashAttention #2463, flashinfer#4451: the last query is aligned with the last key; more queries than keys leave rows without one.
+#[test]
+fn causal_rows_without_a_key_are_0() {
+    let pairs = [[200, 70], [70, 200], [1, 130], [130, 1], [65, 65]];
+    let all = pairs.map(|[queries, keys]| ([1, queries, keys, 2, 1], &[0.125][..]));
+    are_right("causal_lse", &all, Fill::Normal);
+}
+
+/// FlashAttention #2300: groups of any size, 40 heads on 4 among them.
+#[test]
+fn groups_of_heads() {
+    let groups = [[40, 4], [7, 7], [6, 2], [5, 1], [14, 2], [16, 1]];
+    let all = groups.map(|[hq, hk]| ([1, 3, 20, hq, hk], &[0.125, 9.0, 0.0][..]));
+    are_right("window", &all, Fill::Normal);
+    are_right("causal_lse", &all, Fill::Normal);
+}
+
+/// FlashAttention #2258, #1133, pegainfer#819: windows that empty tiles, of one key, of all, and of what causal is.
+#[test]
+fn windows_are_inclusive() {
+    let scalars: [&[f64]; 6] = [
+        &[1.0, 0.0, 0.0],
+        &[1.0, 3.0, 0.0],
+        &[1.0, -1.0, 0.0],
+        &[1.0, 0.0, -1.0],
+        &[1.0, -1.0, -1.0],
+        &[1.0, 70.0, 5.0],
+    ];
+    for extents in [[1, 70, 200, 1, 1], [1, 200, 70, 1, 1]] {
+        are_right("window", &scalars.map(|scalars| (extents, scalars)), Fill::Integers);
+    }
+}
+
+/// flashinfer#4267, llama.cpp#19098, cubecl#1070: scores far below any finite sentinel, sums of many equal weights, scales of any sign,
+/// NaN and infinities.
+#[test]
+fn scores_of_any_size() {
+    let scales: [&[f64]; 6] = [&[1e5], &[-1e5], &[0.0], &[-0.125], &[1e-30], &[3.0]];
+    are_right("causal_lse", &scales.map(|scalars| ([1, 30, 300, 1, 1], scalars)), Fill::Normal);
+    are_right("causal_lse", &[([1, 70, 130, 1, 1], &[0.125]), ([1, 3, 5, 1, 1], &[-1.0])], Fill::Specials);
+    are_right("attention_f16_128", &[([1, 2, 2100, 1, 1], &[0.0])], Fill::Integers);
+}

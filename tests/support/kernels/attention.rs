@@ -1,0 +1,146 @@
+//! Recipes and problems of `attention`, drawn at random: legal and illegal recipes, strides of any order, heads in groups of any size.
+
+use cutemplate::dtype::DType;
+use cutemplate::plan::{Operand, Plan};
+use cutemplate::recipe::Attention;
+use cutemplate::recipe::attention::Mask;
+use cutemplate::recipe::product::Extents;
+use cutemplate::units::Elements;
+use cutemplate::verify::{Fill, TensorLayout};
+use cutemplate::view::{Access, ViewLayout};
+
+use super::{Problem, Random};
+
+/// Queries and keys around the borders of warps, steps and tiles.
+const LENGTHS: &[i64] = &[0, 1, 1, 2, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 128, 129, 130, 191, 257, 300];
+
+/// Query heads of a key head.
+const GROUPS: &[i64] = &[1, 1, 2, 3, 5, 7, 8, 10, 16];
+
+const SCALES: &[f64] = &[0.125, 0.125, 0.088_388_35, 1.0, 0.0, -0.5, 1e-4, 30.0];
+
+/// Keys ahead and behind, and all.
+const WINDOWS: &[f64] = &[-1.0, 0.0, 1.0, 5.0, 16.0, 31.0, 64.0, 130.0, 1000.0];
+
+/// The recipe of a number: the same on every machine.
+pub(crate) fn drawn(index: u64) -> Attention {
+    let random = &mut Random::new(89, index);
+    let any = random.chance(10);
+    let heads: &[u32] = if any { &[0, 4, 12, 264] } else { &[8, 16, 24, 32, 40, 64, 64, 72, 80, 96, 128, 192, 256] };
+    let (head, value) = (random.pick(heads), random.chance(40).then(|| random.pick(&[8, 32, 48, 64, 104, 128, 256])));
+    let long = head.max(value.unwrap_or(0)) > 128;
+    let rows: &[u32] = if any { &[16, 48, 512] } else { &[64, 64, 128] };
+    let steps: &[u32] = if any { &[0, 8, 144] } else { &[16, 32, 48, 64, 96] };
+    let tile = random.chance(70).then(|| Extents([random.pick(rows), random.pick(steps)]));
+    let tile = if long && !any { random.chance(50).then_some(Extents([64, 32])) } else { tile };
+    Attention {
+        dtype: random.pick(if any { &[DType::F32, DType::F16] } else { &[DType::F16, DType::Bf16] }),
+        head,
+        value,
+        mask: random.pick(&[Mask::Full, Mask::Causal, Mask::Window]),
+        varlen: random.chance(30),
+        lse: random.chance(50),
+        sm80_tile: tile,
+        sm80_stages: if long { None } else { random.pick(&[None, Some(1), Some(2), Some(3)]) },
+        sm80_warps: if any { random.pick(&[0, 3, 16]) } else { random.pick(&[4, 4, 4, 2]) },
+    }
+}
+
+/// A problem with at most about so many scores.
+pub(super) fn problem(plan: &Plan, random: &mut Random, scores: i64) -> Problem {
+    let (keys, group) = (random.pick(&[1, 1, 2, 3]), random.pick(GROUPS));
+    let lengths = |random: &mut Random, count: usize| (0..count).map(|_| random.pick(LENGTHS)).collect::<Vec<i64>>();
+    let count = if is_packed(plan) { random.pick(&[0, 1, 2, 3, 5, 40]) } else { 1 };
+    let (mut of_queries, mut of_keys) = (lengths(random, count), lengths(random, count));
+    let mut heads = [keys * group, keys];
+    let size = |queries: &[i64], keys: &[i64]| queries.iter().zip(keys).map(|(q, k)| q * k).sum::<i64>();
+    if size(&of_queries, &of_keys) * heads[0] > scores {
+        heads = [group.min(3), 1];
+    }
+    while size(&of_queries, &of_keys) * heads[0] > scores {
+        of_queries.iter_mut().chain(&mut of_keys).filter(|length| **length > 5).for_each(|length| *length /= 2);
+    }
+    let fill = random.pick(&[Fill::Integers, Fill::Normal, Fill::Normal, Fill::Specials]);
+    let scalars = [random.pick(SCALES), random.pick(WINDOWS), random.pick(WINDOWS)];
+    let seed = random.word() >> 32;
+    let problem = if is_packed(plan) {
+        packed(plan, [&of_queries, &of_keys], heads, &scalars, fill, seed)
+    } else {
+        let batches = random.pick(&[1, 1, 2, 3]);
+        sized(plan, [batches, of_queries[0], of_keys[0], heads[0], heads[1]], &scalars, fill, seed)
+    };
+    let shapes: Vec<Vec<i64>> = problem.layouts.iter().map(|layout| layout.layout.shape().to_vec()).collect();
+    Problem { layouts: layouts(plan, random, &shapes), ..problem }
+}
+
+/// Whether sequences lie one after the other.
+fn is_packed(plan: &Plan) -> bool {
+    plan.operands().iter().any(|operand| operand.dtype == DType::I32)
+}
+
+/// The same of these extents, `[B, SQ, SK, HQ, HK]`: (B,S,H,D) without gaps.
+pub(crate) fn sized(plan: &Plan, extents: [i64; 5], scalars: &[f64], fill: Fill, seed: u64) -> Problem {
+    let shapes = plan.shapes(&extents).expect("extents of attention");
+    let dense = |(operand, shape): (&Operand, &Vec<i64>)| {
+        TensorLayout::from(operand.layout(shape, None).expect("few elements"))
+    };
+    let layouts = plan.operands().iter().zip(&shapes).map(dense).collect();
+    let scalars = scalars.iter().copied().take(plan.scalars().len()).collect();
+    let inputs = plan.operands().iter().filter(|operand| operand.access == Access::Read).count();
+    Problem { layouts, in_place: vec![None; inputs], scalars, fills: vec![fill; inputs], planted: Vec::new(), seed }
+}
+
+/// The same of sequences of these lengths, one after the other, with rows ahead of the first and behind the last.
+pub(crate) fn packed(
+    plan: &Plan,
+    lengths: [&[i64]; 2],
+    heads: [i64; 2],
+    scalars: &[f64],
+    fill: Fill,
+    seed: u64,
+) -> Problem {
+    let around = [seed % 3, seed / 3 % 70].map(|rows| rows as i64);
+    let starts = lengths.map(|lengths| {
+        lengths.iter().fold(vec![around[0]], |mut starts, length| {
+            starts.push(starts[starts.len() - 1] + length);
+            starts
+        })
+    });
+    let [queries, keys] = [0, 1].map(|of| starts[of][starts[of].len() - 1] + around[1]);
+    let extents = [starts[0].len() as i64, queries, keys, heads[0], heads[1]];
+    let mut problem = sized(plan, extents, scalars, fill, seed);
+    for (of, starts) in (3..).zip(&starts) {
+        let start = |(number, start): (u64, &i64)| (of, vec![number], *start as f32);
+        problem.planted.extend((0..).zip(starts).map(start));
+    }
+    problem
+}
+
+/// Modes of any order, with gaps that leave rows at multiples of 16 bytes; an input may repeat what it has along a mode.
+fn layouts(plan: &Plan, random: &mut Random, shapes: &[Vec<i64>]) -> Vec<TensorLayout> {
+    let layout = |(operand, shape): (&Operand, &Vec<i64>)| {
+        if operand.dtype == DType::I32 {
+            return TensorLayout::from(operand.layout(shape, None).expect("few elements"));
+        }
+        let (of_vectors, reads) = (operand.dtype != DType::F32, operand.access == Access::Read);
+        let mut order: Vec<usize> = (0..shape.len() - usize::from(of_vectors)).collect();
+        random.shuffle(&mut order);
+        let mut stride = vec![1; shape.len()];
+        let mut next = if of_vectors { shape[shape.len() - 1] } else { 1 };
+        let gaps: &[i64] = if of_vectors { &[0, 0, 8, 24] } else { &[0, 1, 3] };
+        for mode in order {
+            if reads && random.chance(6) {
+                stride[mode] = 0;
+                continue;
+            }
+            stride[mode] = if of_vectors { (next + 7) / 8 * 8 } else { next } + random.pick(gaps);
+            next = stride[mode] * shape[mode].max(1);
+            if shape[mode] == 1 && random.chance(30) {
+                stride[mode] = random.pick(&[0, 1, 5]);
+            }
+        }
+        let offset = random.pick(if of_vectors { &[0, 8, 16, 40] } else { &[0, 1, 5] });
+        TensorLayout::from(ViewLayout::strided(shape, &stride).expect("rank 2 to 4")).at_offset(Elements(offset))
+    };
+    plan.operands().iter().zip(shapes).map(layout).collect()
+}
