@@ -13,12 +13,12 @@ use crate::cli::output::{self, Failure, Output};
 
 /// The files of the crate.
 const FILES: [(&str, &str); 7] = [
-    ("Cargo.toml", include_str!("../../templates/new/manifest.toml")),
-    ("build.rs", include_str!("../../templates/new/build.rs")),
-    ("kernels/scale.cu", include_str!("../../templates/new/scale.cu")),
-    ("src/lib.rs", include_str!("../../templates/new/lib.rs")),
-    ("tests/executor.rs", include_str!("../../templates/new/executor.rs")),
-    (".github/workflows/test.yml", include_str!("../../templates/new/test.yml")),
+    ("Cargo.toml", include_str!("new/manifest.toml")),
+    ("build.rs", include_str!("new/build.rs")),
+    ("kernels/scale.cu", include_str!("new/scale.cu")),
+    ("src/lib.rs", include_str!("new/lib.rs")),
+    ("tests/executor.rs", include_str!("new/executor.rs")),
+    (".github/workflows/test.yml", include_str!("new/test.yml")),
     (".gitignore", "/target\n"),
 ];
 

@@ -1,7 +1,6 @@
 // Reductions: what nothing gives, and how two become one, in either order alike.
 struct Plain {
   using State = Number;
-  CUTE_DEVICE static State term(Number x, int) { return x; }
   CUTE_DEVICE static Number result(State x) { return x; }
 };
 
@@ -51,7 +50,11 @@ struct Best {
 template <bool Largest>
 struct Arg {
   using State = Best;
-  CUTE_DEVICE static State term(Number x, int column) { return {x, column}; }
+  // After what came before it in the row.
+  CUTE_DEVICE static State next(State a, Number x, int column) {
+    bool const before = Largest ? !(x <= a.x) : !(x >= a.x);
+    return before && a.x == a.x ? Best{x, column} : a;
+  }
   CUTE_DEVICE static Number result(State best) { return best.column == INT32_MAX ? 0 : best.column; }
   CUTE_DEVICE static State nothing() {
     return {Largest ? -numeric_limits<Number>::infinity() : numeric_limits<Number>::infinity(), INT32_MAX};

@@ -9,7 +9,7 @@ use expect_test::expect;
 use crate::tool::{bad, good};
 
 /// The build script of the crate is what this version of the library takes.
-#[path = "../../templates/new/build.rs"]
+#[path = "../../src/cli/new/build.rs"]
 #[allow(dead_code)]
 mod build_script;
 

@@ -197,7 +197,10 @@ fn traversal(words: &mut Words<'_>, number: usize, of: &Traversal) -> StepText {
                         Along::Group(size) => format!("states{value}({})", words.group(size)),
                     },
                 );
-                format!("{at} = {op}::of({at}, {op}::term({y}, column));")
+                match reduction {
+                    Reduction::ArgMax | Reduction::ArgMin => format!("{at} = {op}::next({at}, {y}, column);"),
+                    _ => format!("{at} = {op}::of({at}, {y});"),
+                }
             }
         });
     }
