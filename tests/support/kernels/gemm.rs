@@ -137,8 +137,9 @@ fn with_second(random: &mut Random, epilogue: &Function) -> Function {
     let inputs: Vec<&str> = epilogue.input_names().collect();
     let of = random.pick(&inputs);
     let second = random.pick(&[of.to_owned(), format!("{of} * 0.5"), format!("relu({of} + 1)")]);
-    let scalars: Vec<&str> = epilogue.scalars().iter().map(String::as_str).collect();
-    Function::parse(&format!("{}, {second}", epilogue.body()), epilogue.inputs(), &scalars).expect("a function")
+    let (names, scalars) = (inputs.join(", "), epilogue.scalars().join(", "));
+    let scalars = if scalars.is_empty() { scalars } else { format!("; {scalars}") };
+    format!("|{names}{scalars}| {}, {second}", epilogue.body()).parse().expect("a function")
 }
 
 /// As many stages as there is room for, so that little of shared memory is left for D.

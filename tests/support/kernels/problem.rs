@@ -5,12 +5,12 @@ use std::fmt;
 use cutemplate::dtype::DType;
 #[cfg(feature = "ptx")]
 use cutemplate::exec::{self, Buffer, Job, Program, Report};
+use cutemplate::expr::round;
 use cutemplate::plan::{ModeStride, Operand, Plan};
 use cutemplate::recipe::{Attention, Recipe};
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 use cutemplate::view::{Access, ViewLayout, ViewRef};
-use half::{bf16, f16};
 
 use super::{Random, attention, sgemm};
 
@@ -169,18 +169,14 @@ fn layout(random: &mut Random, operand: &Operand, shape: &[i64], style: Style) -
     TensorLayout::from(layout).at_offset(Elements(offset))
 }
 
-/// Writes an element of a tensor of f32, i32 or of a 16-bit type.
+/// Writes an element of a tensor.
 fn plant(tensor: &mut Tensor, coordinate: &[u64], value: f32) {
     let layout = tensor.layout().layout;
     let offset: u64 = coordinate.iter().zip(layout.stride()).map(|(c, d)| c * *d as u64).sum();
-    let bytes = match tensor.dtype() {
-        DType::F16 => f16::from_f32(value).to_ne_bytes().to_vec(),
-        DType::Bf16 => bf16::from_f32(value).to_ne_bytes().to_vec(),
-        DType::I32 => (value as i32).to_ne_bytes().to_vec(),
-        _ => value.to_ne_bytes().to_vec(),
-    };
-    let at = tensor.start().0 as usize + bytes.len() * offset as usize;
-    tensor.storage_mut()[at..at + bytes.len()].copy_from_slice(&bytes);
+    let (dtype, size) = (tensor.dtype(), tensor.dtype().bytes().0 as usize);
+    let bytes = round::bits(dtype, value.into()).to_le_bytes();
+    let at = tensor.start().0 as usize + size * offset as usize;
+    tensor.storage_mut()[at..at + size].copy_from_slice(&bytes[..size]);
 }
 
 /// The memory of a launch.

@@ -44,7 +44,10 @@ impl Preset {
     /// The program, and types and strides of inputs and outputs: `T` is the type of the elements.
     fn parts(self) -> [&'static str; 3] {
         match self {
-            Preset::Softmax => ["|x| { let e = exp(x - max(x)); e * (1 / sum(e)) }", "T:(?,1)", "T:(?,1)"],
+            Preset::Softmax => {
+                // The power of two takes three instructions less than `exp`.
+                ["|x| { let e = exp2((x - max(x)) * 1.4426950408889634); e * (1 / sum(e)) }", "T:(?,1)", "T:(?,1)"]
+            }
             Preset::LogSoftmax => {
                 ["|x| { let m = max(x); let l = log(sum(exp(x - m))); x - m - l }", "T:(?,1)", "T:(?,1)"]
             }
