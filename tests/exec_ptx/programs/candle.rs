@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use cutemplate::arch::Arch;
@@ -13,34 +13,32 @@ use cutemplate::dtype::{DType, Element};
 use cutemplate::exec::{Kernel, Options};
 use cutemplate::plan::ParamType;
 use cutemplate::view::{Access, Arguments, HostMemory, View, ViewLayout, ViewMut};
-use cutlass_sys::Finder;
 
 use super::kept;
 
-const PACKAGE: &str = "candle-kernels-0.9.1";
+const PACKAGE: &str = "candle-kernels";
+const VERSION: &str = "0.9.1";
 const SHA256: &str = "9fcd989c2143aa754370b5bfee309e35fbd259e83d9ecf7a73d23d8508430775";
 
-/// Downloads a file, and unpacks it beside itself where it has that sha256.
-const FETCH: &str = "
-import hashlib, io, sys, tarfile, urllib.request
-url, sha256, folder = sys.argv[1:]
-data = urllib.request.urlopen(url, timeout=60).read()
-found = hashlib.sha256(data).hexdigest()
-assert found == sha256, f'{url}: found sha256 {found}, required {sha256}'
-tarfile.open(fileobj=io.BytesIO(data)).extractall(folder, filter='data')
-";
-
-/// The folder of candle's texts, fetched once.
+/// The folder of candle's texts, fetched once by cargo, which compares what it unpacks with the package's sha256.
 fn texts() -> PathBuf {
     static FETCHED: Mutex<()> = Mutex::new(());
     let _one = FETCHED.lock().unwrap_or_else(PoisonError::into_inner);
-    let url = format!("https://static.crates.io/crates/candle-kernels/{PACKAGE}.crate");
-    let folder = kept("candle", SHA256, |folder| {
-        let python = Finder::from_env().python().expect("python3").path;
-        let mut command = Command::new(python);
-        assert!(command.args(["-c", FETCH, &url, SHA256]).arg(folder).status().expect("it runs").success(), "{url}");
+    let folder = kept(PACKAGE, SHA256, |folder| {
+        let manifest = format!(
+            "[package]\nname = \"texts\"\nedition = \"2024\"\n[lib]\npath = \"lib.rs\"\n[workspace]\n[dependencies]\n{PACKAGE} = \"={VERSION}\"\n"
+        );
+        fs::write(folder.join("Cargo.toml"), manifest).expect("a manifest");
+        fs::write(folder.join("lib.rs"), "").expect("a library");
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut vendor = Command::new(cargo);
+        let status = vendor.args(["vendor", "--quiet", "packages"]).current_dir(folder).stdout(Stdio::null()).status();
+        assert!(status.expect("cargo runs").success(), "{PACKAGE} {VERSION}");
+        let told = folder.join("packages").join(PACKAGE).join(".cargo-checksum.json");
+        let told = fs::read_to_string(told).expect("cargo's checksums");
+        assert!(told.contains(&format!("\"package\":\"{SHA256}\"")), "another {PACKAGE} {VERSION} than was looked at");
     });
-    folder.join(PACKAGE).join("src")
+    folder.join("packages").join(PACKAGE).join("src")
 }
 
 struct Own;
