@@ -15,7 +15,7 @@ store_tile(Params const& params, Crd const& crd_D, TCrC const& tCrC, SharedStora
   Tensor g[[ t.is.name ]] = local_tile(m[[ t.is.name ]], TileD{}, crd);                                            // (BM,BN)
   Tensor tCg[[ t.is.name ]] = thr_mma.partition_C(g[[ t.is.name ]]);                                       // (MMA,MMA_M,MMA_N)
 {%- endfor %}
-  Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
+  Tensor cD = make_identity_tensor(make_shape([[ c.rows_d() ]], params.n));                            // (M,N) -> (m,n)
   Tensor tCcD = thr_mma.partition_C(local_tile(cD, TileD{}, crd));                           // (MMA,MMA_M,MMA_N) -> (m,n)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,BN,OUTPUTS)
   Tensor tRsD = partition_D(StageD{}, thread, sD);                                             // (CPY,CPY_M,MMA_N,OUTPUTS)

@@ -10,7 +10,7 @@ CUTE_DEVICE
 int
 matrix_[[ t.is.param ]](Params const& params, Crd const& crd)
 {
-{%- if c.batched() %}
+{%- if t.has_l() %}
   return get<2>(crd) * params.each_[[ t.is.param ]];
 {%- else %}
   return 0;
@@ -23,12 +23,31 @@ CUTE_DEVICE
 auto
 k_tile_at(T const& tensor, int x, int k_tile, int l)
 {
+{%- match c.grouped() %}
+{%- when true %}
+  if constexpr (T::rank > 3) {
+{%- when false %}
   if constexpr (batched) {
+{%- endmatch %}
     return tensor(_,x,k_tile,l);
   } else {
     return tensor(_,x,k_tile);
   }
 }
+
+{%- match c.grouped() %}
+{%- when true %}
+
+// A box of A, from the first row of a tile's group on. The rows behind the group are those of others; no sum has them.
+template <class T, class Row, class Crd>
+CUTE_DEVICE
+auto
+from_group(T const& box, Row const& row, Crd const& crd)
+{
+  return make_tensor(box.data() + as_arithmetic_tuple(get<3>(crd) * row), box.layout());
+}
+{%- when false %}
+{%- endmatch %}
 
 // One thread issues the TMA loads of this CTA's k-tiles as stages become empty.
 template <class SA, class SB>
@@ -56,10 +75,20 @@ produce(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, Barri
   Residency of_a, of_b;
   PipeState pipe;
   bool is_first = true;
+{%- match c.grouped() %}
+{%- when true %}
+  bool const loads = elect_one_sync();  // the other lanes look for groups
+{%- when false %}
+{%- endmatch %}
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd = tiles.crd();                                                              // (m,n[[ c.modes_l() ]])
     int const first = tiles.first_k_tile(size<3>(gA));
+{%- match c.grouped() %}
+{%- when true %}
+    int const end = loads ? first + tiles.k_tiles(size<3>(gA)) : first;
+{%- when false %}
     int const end = first + tiles.k_tiles(size<3>(gA));
+{%- endmatch %}
     of_a.want(get<0>(crd), matrix_a(params, crd));
     of_b.want(get<1>(crd), matrix_b(params, crd));
     if (is_first) {
@@ -75,7 +104,13 @@ produce(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, Barri
       full.arrive_and_expect_tx(bytes_a + bytes_b);
       auto& mbarrier = reinterpret_cast<uint64_t&>(full);
       if (of_a.lacks > 0) {
+{%- match c.grouped() %}
+{%- when true %}
+        Tensor tAgA_m = k_tile_at(tAgA, get<0>(crd), k_tile, matrix_a(params, crd));           // (TMA)
+        Tensor tAgA_k = from_group(tAgA_m, stride<0>(mA), crd);                                // (TMA)
+{%- when false %}
         Tensor tAgA_k = k_tile_at(tAgA, get<0>(crd), k_tile, matrix_a(params, crd));           // (TMA)
+{%- endmatch %}
         copy_all(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA_k, tAsA(_,pipe.stage));
         of_a.loaded(params);
       }
@@ -87,6 +122,13 @@ produce(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, Barri
       pipe.advance();
     }
   }
+{%- match c.grouped() %}
+{%- when true %}
+  if (!loads) {
+    return;
+  }
+{%- when false %}
+{%- endmatch %}
   if constexpr (size(Cluster{}) > 1) {
     // This CTA must not exit before the cluster's other CTAs have arrived at its barriers.
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {

@@ -53,7 +53,7 @@ auto
 read_[[ t.is.param ]](Params const& params, Crd const& crd_D, int rank_k, int part, int from)
 {
 {% include "gemm/matrix.cuh" %}
-  Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
+  Tensor cD = make_identity_tensor(make_shape([[ c.rows_d() ]], params.n));                            // (M,N) -> (m,n)
   bool const in_pairs = [[ t.has_pairs() ]];
   return read_part<Element[[ t.is.name ]], TmaStore && [[ t.lies_along_n() ]]>(
     [[ t.is_read() ]], in_pairs, part_of<TmaStore, AtOnce>(m[[ t.is.name ]], crd_D, rank_k, part, from),

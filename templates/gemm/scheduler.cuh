@@ -11,7 +11,7 @@ struct Scheduler {
   int
   clusters_m() const
   {
-    return ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
+    return ceil_div(anew([[ c.rows_of_tiles() ]]), size<0>(TileD{}) * size<0>(Cluster{}));
   }
 
   CUTE_DEVICE
@@ -20,6 +20,8 @@ struct Scheduler {
   {
     return ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
   }
+{%- match c.grouped() %}
+{%- when false %}
 
   CUTE_DEVICE
   int
@@ -29,6 +31,8 @@ struct Scheduler {
     int const batches = [[ c.batches() ]];
     return of_batch * batches;
   }
+{%- when true %}
+{%- endmatch %}
 
   // (m,n[[ c.modes_l() ]]) of a tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and is not stored.
   CUTE_DEVICE
@@ -41,6 +45,12 @@ struct Scheduler {
     int const [[ name ]] = [[ value ]];
 {%- endfor %}
     auto const crd = make_coord(cluster_m * size<0>(Cluster{}) + rank_m, cluster_n * size<1>(Cluster{}) + rank_n);
+{%- match c.grouped() %}
+{%- when true %}
+    return make_coord(get<0>(crd), get<1>(crd), group, begin, rows);
+  }
+{% include "gemm/scheduler_grouped.cuh" %}
+{%- when false %}
     if constexpr (batched) {
       return append(crd, index / (clusters_m * clusters_n));
     } else {
@@ -53,4 +63,5 @@ struct Scheduler {
 {%- else %}
 {% include "gemm/scheduler_static.cuh" %}
 {%- endif %}
+{%- endmatch %}
 };

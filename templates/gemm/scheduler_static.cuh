@@ -1,4 +1,4 @@
-{%- let [first, trips] = c.k_range() %}
+
   int tiles;  // all of them
   int index;
 
@@ -26,21 +26,7 @@
   {
     index += turns * (gridDim.x / ctas);
   }
-
-  // This CTA's first k-tile of a tile, and its number of k-tiles. With split-K, the CTAs of a tile share its k-tiles.
-  CUTE_DEVICE
-  int
-  first_k_tile(int of_tile) const
-  {
-    return [[ first ]];
-  }
-
-  CUTE_DEVICE
-  int
-  k_tiles(int of_tile) const
-  {
-    return [[ trips ]];
-  }
+{% include "gemm/scheduler_k_range.cuh" %}
 
   CUTE_DEVICE
   auto

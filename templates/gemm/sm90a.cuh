@@ -137,7 +137,12 @@ product(Params const& params)
 {%- if let Some(registers) = r.producer %}
     cutlass::arch::warpgroup_reg_dealloc<[[ registers ]]>();
 {%- endif %}
+{%- match c.grouped() %}
+{%- when true %}
+    if (warp == consumers / 32) {
+{%- when false %}
     if (warp == consumers / 32 && elect_one_sync()) {
+{%- endmatch %}
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {

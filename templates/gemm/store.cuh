@@ -15,7 +15,7 @@ struct Store {
   static void
   sync()
   {
-    constexpr int together = TmaStore ? 128 : size(Mma{});
+    constexpr int together = [[ c.stores_apart() ]] ? 128 : size(Mma{});
     cutlass::arch::NamedBarrier::sync(together, together == consumers ? 0 : threadIdx.x / together);
   }
 
@@ -108,28 +108,12 @@ struct Store {
     buffer = buffer + 1 == buffers ? 0 : buffer + 1;
   }
 
-  // Each warpgroup stores its own rows.
-  template <class Crd>
-  CUTE_DEVICE
-  void
-  store_by_tma(Crd const& crd) const
-  {
-    int const warpgroup = threadIdx.x % size(Mma{}) / 128;
-    Tensor mD = TmaD{}.get_tma_tensor([[ c.d().shape ]]);                          // (M,N[[ c.modes_l()|upper ]]) -> TMA coordinate
-    Tensor gD = local_tile(mD, PartD{}, make_coord(_, _));                              // (PART_M,PART_N,m,n[[ c.modes_l() ]])
-    auto const warpgroups = Layout<Int<size(Mma{}) / 128>>{};
-    auto const parts = tma_partition(TmaD{}, warpgroup, warpgroups, group_modes<0,2>(sD), group_modes<0,2>(gD));
-    Tensor tDgD = get<0>(parts);                                                               // (TMA,m,n[[ c.modes_l() ]])
-    Tensor tDsD = get<1>(parts);                                                               // (TMA,BUFFERS)
-    if (threadIdx.x % 128 == 0) {
-      auto const at = tDgD(prepend(crd, _0{}));
-      auto const hint = params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL;
-{%- for t in c.written() %}
-      tma_store(params.map_[[ t.is.param ]], tDsD(_,place([[ c.output_of(t) ]])), at, static_cast<uint64_t>(hint));
-{%- endfor %}
-      tma_store_arrive();
-    }
-  }
+{%- match c.grouped() %}
+{%- when true %}
+{% include "gemm/store_group.cuh" %}
+{%- when false %}
+{% include "gemm/store_tma.cuh" %}
+{%- endmatch %}
 
   // Stores element by element, so D may have any alignment.
   template <class Crd>
@@ -147,7 +131,7 @@ struct Store {
     auto const crd = take<0,2>(crd_D);
     auto const thr_copy = CopyD{}.get_slice(thread);
     Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) of it
-    auto const residue = make_coord(params.m - get<0>(crd) * size<0>(PartD{}), params.n - get<1>(crd) * size<1>(PartD{}));
+    auto const residue = make_coord([[ c.rows_d() ]] - get<0>(crd) * size<0>(PartD{}), params.n - get<1>(crd) * size<1>(PartD{}));
     auto const store = [&](auto const& matrix, int from) {
       Tensor sP = as_position_independent_swizzle_tensor(sD(_,_,from));                        // (PART_M,PART_N)
       Tensor tDsD = partition_S(CopyD{}, thread, sP);                                          // (CPY,CPY_M,CPY_N)

@@ -38,6 +38,10 @@ static_assert([[ a.condition ]], "[[ a.what ]]");
 {% endfor %}
 {% include "partition.cuh" %}
 
+{% match c.grouped() %}
+{%- when true %}
+{%- include "gemm/groups.cuh" %}
+{%- when false -%}
 // The matrix of a tile's batch. Without batches a tensor is a single matrix.
 template <class T, class Crd>
 CUTE_DEVICE
@@ -50,6 +54,7 @@ of_batch(T const& tensor, Crd const& crd)
     return tensor;
   }
 }
+{%- endmatch %}
 
 // Hides a value from the optimiser, so that what depends on it is recomputed instead of held in registers.
 CUTE_DEVICE

@@ -20,6 +20,8 @@ mod catalogue;
 #[path = "../support/expr/mod.rs"]
 mod expr;
 #[cfg(feature = "build")]
+mod grouped;
+#[cfg(feature = "build")]
 #[path = "../support/kernels/mod.rs"]
 mod kernels;
 #[cfg(feature = "build")]

@@ -42,7 +42,7 @@ pub use operand::{ModeStride, Operand};
 pub use own::Own;
 pub use params::{Field, PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use problem_shape::ProblemShape;
-pub use product::{Arithmetic, Product};
+pub use product::{Arithmetic, Groups, Product};
 pub(crate) use reference::dtype_name;
 pub use reference::{Accepted, Baseline, Case, Cursor, InputElement, Reference, ReferenceError};
 pub(crate) use rule::{Geometry, Grid};

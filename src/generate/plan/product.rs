@@ -2,6 +2,7 @@
 
 use crate::expr::Checked;
 use crate::plan::{Operand, ProblemShape};
+use crate::settings::named;
 
 /// `D = epilogue(A @ B, C, ..)`: A `(M,K)`, B `(K,N)`, all others `(M,N)`, perhaps each with a last mode L.
 ///
@@ -24,10 +25,46 @@ pub struct Product {
     /// The parameters that hold the run-time scalars.
     scalar_params: Vec<String>,
     batched: bool,
+    groups: Groups,
     has_c: bool,
     alpha: Option<usize>,
     beta: Option<usize>,
     arithmetic: Arithmetic,
+}
+
+named! {
+    /// How rows of A and D fall into groups, each with a matrix of B of its own. Only the device knows how many rows a group has.
+    #[derive(Default)]
+    Groups, "groups":
+    /// There are none.
+    #[default]
+    None = "none",
+    /// One after the other: A `(M,K)`, B `(K,N,L)`, D `(M,N)`. Group l ends ahead of row `Offsets(l)`, or of M where that is less. It
+    /// begins where the group before ends, and is empty where its offset is less. Rows behind the last group are not written.
+    Rows = "rows",
+    /// Each in a matrix of its own: A `(M,K,L)`, B `(K,N,L)`, D `(M,N,L)`. Group l has the first `Counts(l)` rows, at most M. The
+    /// others are not written.
+    Masked = "masked",
+}
+
+impl Groups {
+    /// The operand of i32 that says where groups end, or how many rows they have: one element for each group.
+    pub fn operand(self) -> Option<&'static str> {
+        match self {
+            Groups::None => None,
+            Groups::Rows => Some("Offsets"),
+            Groups::Masked => Some("Counts"),
+        }
+    }
+
+    /// Whether an operand has a last mode L, where `batched` products have it.
+    pub(crate) fn have_l(self, operand: &str, batched: bool) -> bool {
+        match self {
+            Groups::None => batched,
+            Groups::Rows => operand == "B",
+            Groups::Masked => true,
+        }
+    }
 }
 
 /// How the factors of a product are multiplied and added up.
@@ -57,12 +94,23 @@ impl Product {
         let function = epilogue.function();
         let has_c = function.inputs() > 1 && !function.unused_inputs().contains(&1);
         let (alpha, beta) = (function.only_scaled(0), function.only_scaled(1));
-        Self { epilogue, scalar_params, batched, has_c, alpha, beta, arithmetic: Arithmetic::F32 }
+        let (groups, arithmetic) = (Groups::None, Arithmetic::F32);
+        Self { epilogue, scalar_params, batched, groups, has_c, alpha, beta, arithmetic }
     }
 
     /// The same, its sums computed so.
     pub(crate) fn computed(self, arithmetic: Arithmetic) -> Self {
         Self { arithmetic, ..self }
+    }
+
+    /// The same of groups of rows.
+    pub(crate) fn grouped(self, groups: Groups) -> Self {
+        Self { groups, ..self }
+    }
+
+    /// How rows fall into groups.
+    pub fn groups(&self) -> Groups {
+        self.groups
     }
 
     /// How its sums are computed.
@@ -127,22 +175,22 @@ impl Product {
 
     /// The extents of a problem, M, N, K and perhaps L, and those that the modes of these operands have.
     pub(crate) fn problem_shape(&self, operands: &[Operand]) -> ProblemShape {
-        let of_batches: &[usize] = if self.batched { &[3] } else { &[] };
-        let modes = operands.iter().map(|operand| {
-            let matrix = match operand.name {
-                "A" => [0, 2],
-                "B" => [2, 1],
-                _ => [0, 1],
-            };
-            matrix.iter().chain(of_batches).copied().collect()
+        let modes = operands.iter().map(|Operand { name, strides, .. }| match *name {
+            "A" => [0, 2, 3][..strides.len()].to_vec(),
+            "B" => [2, 1, 3][..strides.len()].to_vec(),
+            name if Some(name) == self.groups.operand() => vec![3],
+            _ => [0, 1, 3][..strides.len()].to_vec(),
         });
-        let shape = ProblemShape::new(["M", "N", "K", "L"].iter().copied().take(3 + of_batches.len()), modes).agreeing(
+        let is_one = !self.batched && self.groups == Groups::None;
+        let names = ["M", "N", "K", "L"].into_iter().take(if is_one { 3 } else { 4 });
+        let shape = ProblemShape::new(names, modes).agreeing(
             "D(m,n) is the sum over k of A(m,k) * B(k,n), with C(m,n) and auxiliary elements of the same m and n",
             "A is (M,K), B is (K,N), and the others are (M,N); a broadcast mode has stride 0, not extent 1",
         );
         match self.batched {
-            false => shape.with_example(&[255, 130, 67]),
+            _ if is_one => shape.with_example(&[255, 130, 67]),
             true => shape.with_example(&[131, 67, 45, 3]).with_batches(3),
+            false => shape.with_example(&[131, 67, 45, 3]),
         }
     }
 }

@@ -5,25 +5,33 @@ use core::ops::Range;
 use smallvec::SmallVec;
 
 use super::baseline::{Given, GivenSums};
-use super::sums::{Computed, ComputedSums};
+use super::sums::{Computed, ComputedSums, Grouping};
 use crate::dtype::DType;
-use crate::expr::{Bounds, Evaluator, ExprError, MAX_INPUTS, Outputs};
-use crate::plan::{Accepted, Case, Cursor, InputElement, Product, Reference, ReferenceError};
+use crate::expr::{Accept, Bounds, Evaluator, ExprError, MAX_INPUTS, Outputs};
+use crate::plan::{Accepted, Case, Cursor, Groups, InputElement, Product, Reference, ReferenceError};
 use crate::tensor::parallel::GRAIN;
 use crate::tensor::{Elements, Tensor, carried};
 
 impl Reference for Product {
     fn accepted<'a>(&'a self, case: &Case<'a, '_>) -> Result<Vec<Box<dyn Accepted + 'a>>, ReferenceError> {
         let evaluator = self.epilogue().evaluator(case.scalars).map_err(|e| case.unfit(e.found))?;
-        let extents = product_extents(self, case.scalars, case.inputs);
+        let ends = self.groups().operand().and_then(|_| case.inputs.split_last());
+        let inputs = ends.map_or(case.inputs, |(_, matrices)| matrices);
+        let extents = product_extents(self, case.scalars, inputs, ends.map(|(ends, _)| ends.shape()));
         let extents = extents.ok_or_else(|| case.unfit(format!("{:?}, which do not fit together", case.inputs)))?;
+        if ends.is_some() {
+            case.alone()?;
+        }
         let sums = match case.baseline {
             Some(baseline) if extents[2] > 0 => {
                 Sums::Given(Given::new(baseline, case.inputs, extents, self.arithmetic())?)
             }
-            _ => Sums::Computed(Computed::new(case.inputs[0], case.inputs[1], extents, self.arithmetic())),
+            _ => {
+                let groups = Grouping::of(self.groups(), ends.map(|(ends, _)| *ends), extents[0]);
+                Sums::Computed(Computed::new(inputs[0], inputs[1], extents, self.arithmetic()).grouped(groups))
+            }
         };
-        Ok(vec![Box::new(Matrices::new(self, evaluator, case, sums))])
+        Ok(vec![Box::new(Matrices::new(self, evaluator, (case, inputs), sums))])
     }
 
     fn usual_scalar(&self, index: usize) -> Option<f64> {
@@ -32,11 +40,13 @@ impl Reference for Product {
 
     /// Two for each product that is added.
     fn flop(&self, extents: &[i64]) -> Option<f64> {
+        // Each row is of one group.
+        let extents = if self.groups() == Groups::Rows { extents.get(..3)? } else { extents };
         Some(2.0 * extents.iter().map(|extent| *extent as f64).product::<f64>())
     }
 
     fn product(&self) -> Option<&Product> {
-        Some(self)
+        (self.groups() == Groups::None).then_some(self)
     }
 }
 
@@ -63,6 +73,14 @@ impl SumsFrom<'_> {
         }
     }
 
+    /// The matrix of B that the sum that was last given is of; `None` where its row is of no group, and never written.
+    fn matrix(&self) -> Option<usize> {
+        match self {
+            SumsFrom::Computed(sums) => sums.matrix(),
+            SumsFrom::Given(_) => Some(0),
+        }
+    }
+
     /// Whether a NaN of these bits could come from the factors of the sum that was last given.
     fn carry(&self, dtype: DType, bits: u64) -> bool {
         match self {
@@ -73,13 +91,16 @@ impl SumsFrom<'_> {
     }
 }
 
-/// `[M, N, K, L]`, where K is 0 if these scalars spare the factors; `None` where the shapes do not belong together.
-fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Tensor]) -> Option<[i64; 4]> {
+/// `[M, N, K, L]` of D, where K is 0 if these scalars spare the factors; `None` where the shapes do not belong together.
+fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Tensor], ends: Option<&[i64]>) -> Option<[i64; 4]> {
     let (factors, rest) = inputs.split_at_checked(2)?;
     let [a, b] = [factors[0].shape(), factors[1].shape()];
     let ([m, k, batches @ ..], [k_b, n, batches_b @ ..]) = (a, b) else { return None };
     let shape: Vec<i64> = [*m, *n].into_iter().chain(batches.iter().copied()).collect();
-    let fits = k == k_b && batches == batches_b && rest.iter().all(|t| t.shape() == shape);
+    let of_groups = ends.unwrap_or(batches);
+    let is_other = |other: &[i64]| other == shape || (other.len() == 3 && other == [&[*m, *n], of_groups].concat());
+    let fits = k == k_b && of_groups == batches_b && rest.iter().all(|t| is_other(t.shape()));
+    let fits = fits && (batches.is_empty() || batches == of_groups);
     (fits && batches.len() == usize::from(product.is_batched())).then_some(())?;
     let k = if product.reads_factors(scalars) { *k } else { 0 };
     Some([*m, *n, k, batches.first().copied().unwrap_or(1)])
@@ -105,9 +126,14 @@ struct Matrices<'a> {
 
 impl<'a> Matrices<'a> {
     /// For matrices that fit together, and the sums of their factors.
-    fn new(product: &Product, evaluator: Evaluator, case: &Case<'a, '_>, sums: Sums<'a>) -> Self {
-        let shape = match case.inputs {
-            [a, b, ..] => a.shape().iter().take(1).chain(b.shape().iter().skip(1)).copied().collect(),
+    fn new(
+        product: &Product,
+        evaluator: Evaluator,
+        (case, inputs): (&Case<'a, '_>, &[&'a Tensor]),
+        sums: Sums<'a>,
+    ) -> Self {
+        let shape = match inputs {
+            [a, b, ..] => [&a.shape()[..1], &b.shape()[1..2], &a.shape()[2..]].concat(),
             _ => Vec::new(),
         };
         Self {
@@ -119,8 +145,8 @@ impl<'a> Matrices<'a> {
             reads_c: product.reads_c(case.scalars),
             unused_c: !product.has_c() && product.epilogue().function().inputs() > 1,
             only_sums: product.epilogue().function().is_first_input(),
-            named: case.read().skip(2).map(|o| (o.name, o.dtype)).collect(),
-            others: case.inputs.iter().skip(2).copied().collect(),
+            named: case.read().take(inputs.len()).skip(2).map(|o| (o.name, o.dtype)).collect(),
+            others: inputs.iter().skip(2).copied().collect(),
         }
     }
 }
@@ -157,6 +183,7 @@ impl Accepted for Matrices<'_> {
                 Sums::Given(sums) => SumsFrom::Given(sums.starting_at(index)),
             },
             others: self.others.iter().map(|t| Elements::starting_at(t, index)).collect(),
+            index,
             bits: Vec::new(),
             accumulator: Bounds::point(0.0),
         })
@@ -169,6 +196,8 @@ struct Together<'a> {
     problem: &'a Matrices<'a>,
     sums: SumsFrom<'a>,
     others: Vec<Elements<'a>>,
+    /// The number of the next element of D.
+    index: u64,
     bits: Vec<u64>,
     accumulator: Bounds,
 }
@@ -177,9 +206,28 @@ impl Cursor for Together<'_> {
     fn accepted(&mut self) -> Result<Outputs, ExprError> {
         self.accumulator = self.sums.next();
         self.bits.clear();
+        let matrix = self.sums.matrix();
+        let index = self.index;
+        self.index += 1;
+        if matrix.is_none() {
+            // It keeps the mark of what was never written.
+            for others in &mut self.others {
+                others.next();
+            }
+            return Ok((0..self.problem.outputs).map(|_| Accept::within(f64::NAN, 0.0)).collect());
+        }
         let mut values = SmallVec::<[Bounds; MAX_INPUTS]>::from_slice(&[self.accumulator]);
         values.extend(self.problem.unused_c.then(|| Bounds::point(0.0)));
-        for (i, (value, bits)) in self.others.iter_mut().filter_map(Elements::next).enumerate() {
+        let rank = self.problem.shape.len();
+        let element = |others: &mut Elements<'_>| match others.tensor().shape() {
+            // One of D for each group.
+            shape if shape.len() > rank => {
+                let at = index * shape[rank].unsigned_abs() + matrix.unwrap_or(0) as u64;
+                Elements::starting_at(others.tensor(), at).next()
+            }
+            _ => others.next(),
+        };
+        for (i, (value, bits)) in self.others.iter_mut().filter_map(element).enumerate() {
             let skipped = i == 0 && self.problem.has_c && !self.problem.reads_c;
             values.push(Bounds::point(if skipped { 0.0 } else { value }));
             self.bits.push(bits);
@@ -200,6 +248,6 @@ impl Cursor for Together<'_> {
     }
 
     fn carries(&self, dtype: DType, bits: u64) -> bool {
-        self.sums.carry(dtype, bits) || carried(dtype, bits, self.bits.iter().copied())
+        self.sums.matrix().is_none() || self.sums.carry(dtype, bits) || carried(dtype, bits, self.bits.iter().copied())
     }
 }

@@ -3,9 +3,9 @@
 use super::tf32;
 use crate::dtype::DType;
 use crate::expr::{Bounds, Compute};
-use crate::plan::Arithmetic;
+use crate::plan::{Arithmetic, Groups};
 use crate::tensor::parallel::GRAIN;
-use crate::tensor::{Scalar, Tensor, with_scalar};
+use crate::tensor::{Elements, Scalar, Tensor, with_scalar};
 
 /// Half the distance between 1 and the next f32: the largest relative error of one rounding.
 const U: f64 = 1.0 / 16_777_216.0;
@@ -31,12 +31,52 @@ pub(super) struct Computed {
     steps: [Vec<f32>; 2],
     n: usize,
     k: usize,
+    /// Matrices of A, and of D.
     batches: usize,
+    groups: Grouping,
     /// For each l and n, whether all elements of B are integers.
     integers: Vec<bool>,
     /// Of A and B, the sizes that what is smaller counts as.
     least: [f64; 2],
     spread: Spread,
+}
+
+/// The matrix of B that a row is multiplied with.
+pub(super) enum Grouping {
+    /// That of its own batch.
+    None,
+    /// That of its group, by row.
+    Rows(Vec<Option<usize>>),
+    /// That of its batch, which has so many rows.
+    Masked(Vec<usize>),
+}
+
+impl Grouping {
+    /// Of M rows in groups with these ends, or counts.
+    pub(super) fn of(groups: Groups, ends: Option<&Tensor>, m: i64) -> Self {
+        let m = usize::try_from(m).unwrap_or(0);
+        let all = ends.into_iter().flat_map(|tensor| Elements::starting_at(tensor, 0));
+        let ends = all.map(|(end, _)| (end as i64).clamp(0, m as i64) as usize);
+        match groups {
+            Groups::None => Grouping::None,
+            Groups::Masked => Grouping::Masked(ends.collect()),
+            Groups::Rows => {
+                let mut rows = Vec::with_capacity(m);
+                ends.enumerate().for_each(|(group, end)| rows.resize(end.max(rows.len()), Some(group)));
+                rows.resize(m, None);
+                Grouping::Rows(rows)
+            }
+        }
+    }
+
+    /// None where a row is of no group.
+    pub(super) fn matrix(&self, m: usize, l: usize) -> Option<usize> {
+        match self {
+            Grouping::None => Some(l),
+            Grouping::Rows(rows) => rows.get(m).copied().flatten(),
+            Grouping::Masked(counts) => counts.get(l).filter(|count| m < **count).map(|_| l),
+        }
+    }
 }
 
 /// Bounds of the sums, in row-major order of `(m,n,l)`.
@@ -91,19 +131,25 @@ impl Computed {
     /// For `[M, N, K, L]`; a K of 0 takes the place of factors that are not read.
     pub(super) fn new(a: &Tensor, b: &Tensor, extents: [i64; 4], arithmetic: Arithmetic) -> Self {
         let [_, n, k, batches] = extents.map(|e| e.max(0) as usize);
+        let of_b = b.shape().get(2).map_or(1, |l| (*l).max(0) as usize);
         let least = [a, b].map(|factor| least(factor.dtype(), arithmetic));
-        let (a, b) = if k == 0 { (Vec::new(), Vec::new()) } else { (packed(a, batches), packed(b, batches)) };
+        let (a, b) = if k == 0 { (Vec::new(), Vec::new()) } else { (packed(a, batches), packed(b, of_b)) };
         let (mut a, mut b, mut steps) = (a, b, [Vec::new(), Vec::new()]);
         if arithmetic == Arithmetic::Tf32 {
             steps = [&mut a, &mut b].map(|factor| tf32::round_all(factor));
         }
-        let mut integers = vec![true; batches * n];
+        let mut integers = vec![true; of_b * n];
         for (row, elements) in b.chunks_exact(n.max(1)).enumerate() {
             let flags = &mut integers[row / k * n..][..n];
             flags.iter_mut().zip(elements).for_each(|(flag, x)| *flag &= is_integer(*x));
         }
         let spread = Spread::of(k, arithmetic);
-        Self { a, b, steps, n, k, batches, integers, least, spread }
+        Self { a, b, steps, n, k, batches, groups: Grouping::None, integers, least, spread }
+    }
+
+    /// The same of groups of rows.
+    pub(super) fn grouped(self, groups: Grouping) -> Self {
+        Self { groups, ..self }
     }
 
     fn row_of_a(&self, m: usize, l: usize) -> &[f32] {
@@ -116,14 +162,14 @@ impl Computed {
     }
 
     /// The most that the sums of one m and all n move if values halfway between two factors round the other way.
-    fn moved(&self, m: usize, l: usize) -> Vec<f64> {
+    fn moved(&self, m: usize, [l, of_b]: [usize; 2]) -> Vec<f64> {
         let mut moved = vec![0.0_f64; self.n];
         let [steps_a, steps_b] = &self.steps;
         if steps_a.is_empty() {
             return moved;
         }
         for (k, (a, step_a)) in self.row_of_a(m, l).iter().zip(self.row(steps_a, m, l)).enumerate() {
-            let at = (l * self.k + k) * self.n;
+            let at = (of_b * self.k + k) * self.n;
             let (a, step_a) = (f64::from(a.abs()), f64::from(*step_a));
             for ((moved, b), step_b) in moved.iter_mut().zip(&self.b[at..]).zip(&steps_b[at..]) {
                 let (b, step_b) = (f64::from(b.abs()), f64::from(*step_b));
@@ -154,13 +200,14 @@ impl Computed {
         ComputedSums { factors: self, m: index / per_row, at: index % per_row, row: Vec::new() }
     }
 
-    /// The bounds of all n.
+    /// The bounds of all n, NaN where a row is of no group.
     fn bounds_of(&self, m: usize, l: usize) -> Vec<Bounds> {
+        let Some(of_b) = self.groups.matrix(m, l) else { return vec![Bounds::point(f64::NAN); self.n] };
         let row = self.row_of_a(m, l);
         let (mut sums, mut sizes) = (vec![0.0_f64; self.n], vec![0.0_f64; self.n]);
         let [least_a, least_b] = self.least;
         for (k, a) in row.iter().enumerate() {
-            let b = &self.b[(l * self.k + k) * self.n..][..self.n];
+            let b = &self.b[(of_b * self.k + k) * self.n..][..self.n];
             let a = f64::from(*a);
             let size_a = counted(a, least_a);
             for ((sum, size), b) in sums.iter_mut().zip(&mut sizes).zip(b) {
@@ -172,12 +219,12 @@ impl Computed {
         }
         let integers = row.iter().all(|x| is_integer(*x));
         let spread = self.spread;
-        let moved = self.moved(m, l);
+        let moved = self.moved(m, [l, of_b]);
         let bounds = |(n, (sum, size)): (usize, (&f64, &f64))| {
             // A sum of sums: it adds this many numbers itself.
             let moved = moved[n] * (1.0 + spread.relative);
             let size = size + moved;
-            if moved == 0.0 && integers && size <= spread.exact && self.integers[l * self.n + n] {
+            if moved == 0.0 && integers && size <= spread.exact && self.integers[of_b * self.n + n] {
                 // What began with 0 is never -0.
                 return Bounds::point(*sum);
             }
@@ -185,7 +232,7 @@ impl Computed {
                 let error = spread.error(size) + moved;
                 return Bounds::between(sum - error, sum + error);
             }
-            beyond(spread, row, self.column_of_b(n, l), moved)
+            beyond(spread, row, self.column_of_b(n, of_b), moved)
         };
         sums.iter().zip(&sizes).enumerate().map(bounds).collect()
     }
@@ -196,7 +243,13 @@ impl ComputedSums<'_> {
     pub(super) fn factors(&self) -> impl Iterator<Item = f32> {
         let (at, batches) = (self.at.saturating_sub(1), self.factors.batches.max(1));
         let (n, l) = (at / batches, at % batches);
-        self.factors.row_of_a(self.m, l).iter().copied().chain(self.factors.column_of_b(n, l))
+        let of_b = self.matrix().unwrap_or(0);
+        self.factors.row_of_a(self.m, l).iter().copied().chain(self.factors.column_of_b(n, of_b))
+    }
+
+    /// The matrix of B that the sum that was last given is of, if its row is of a group.
+    pub(super) fn matrix(&self) -> Option<usize> {
+        self.factors.groups.matrix(self.m, self.at.saturating_sub(1) % self.factors.batches.max(1))
     }
 
     pub(super) fn next(&mut self) -> Bounds {

@@ -23,6 +23,9 @@ pub struct Order {
     pub inner: Inner,
     /// How CTAs take the pieces.
     pub takes: Takes,
+    /// The number of [`Order::known`] that each group has of its own, as the device finds it, where there are groups. The pieces of a group
+    /// are those of a launch with that number; a launch numbers them behind those of the group before.
+    pub groups: Option<Int>,
 }
 
 /// A number of a launch.
@@ -81,7 +84,11 @@ impl Order {
         let pieces = pieces.map(|name| steps.input(name));
         let known = values.iter().zip(known).map(|(value, (_, unit))| Known { value: value.clone(), unit }).collect();
         let inner = Inner { first: 0.into(), trips: 1.into(), tile: [0.into(), 1.into()] };
-        (Self { steps, known, pieces: Vec::new(), tile: Vec::new(), inner, takes: Takes::One }, values, pieces)
+        (
+            Self { steps, known, pieces: Vec::new(), tile: Vec::new(), inner, takes: Takes::One, groups: None },
+            values,
+            pieces,
+        )
     }
 
     /// A further number of a launch.
@@ -205,6 +212,21 @@ impl Order {
         })
     }
 
+    /// Numbers of a launch for which a group of none has pieces.
+    fn pieces_of_none(&self) -> Option<Vec<i64>> {
+        let own = self.known.iter().position(|known| Some(&known.value) == self.groups.as_ref())?;
+        let none = |mut known: Vec<i64>| {
+            known[own] = 0;
+            known
+        };
+        let has_pieces = |known: &Vec<i64>| {
+            let number = |name: &str| self.names().zip(known).find(|((of, _), _)| *of == name).map_or(1, |(_, n)| *n);
+            let extents = self.extents(&self.pieces, |name| number(name).into());
+            extents.iter().map(|extent| extent.eval(&[])).try_fold(1, |all, extent| Some(all * extent?)) != Some(0)
+        };
+        self.samples().into_iter().map(none).find(has_pieces)
+    }
+
     /// What is wrong for these numbers of a launch, if anything is.
     fn broken(&self, known: &[i64]) -> Option<String> {
         let of = |axes: &[Axis], values: &[i64]| -> Option<Vec<i64>> {
@@ -261,7 +283,8 @@ impl Tiling {
     /// Each step of each tile of the output is in one piece of work, for the numbers that are tried.
     pub(super) fn order_flaws(&self, flaws: &mut Flaws) {
         let order = &self.order;
-        let wrong = order.samples().into_iter().find_map(|known| Some((order.broken(&known)?, known)));
+        let none = order.pieces_of_none().map(|known| ("pieces of a group of none".to_owned(), known));
+        let wrong = none.or_else(|| order.samples().into_iter().find_map(|known| Some((order.broken(&known)?, known))));
         let Some((mut found, known)) = wrong else { return };
         for ((name, _), value) in order.names().zip(known) {
             let _ = write!(found, ", {name} = {value}");

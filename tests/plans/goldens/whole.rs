@@ -88,7 +88,10 @@ const ONLY_VALUES: [(&str, &str); 12] = [
 ];
 
 /// Templates that no kernel of the catalogue has.
-const ELSEWHERE: [(&str, &str); 2] = [
+const ELSEWHERE: [(&str, &str); 5] = [
+    ("gemm/groups.cuh", "groups of rows: `exec_ptx` runs products of them"),
+    ("gemm/scheduler_grouped.cuh", "which group a tile is of: the same"),
+    ("gemm/store_group.cuh", "the last rows of a group: the same"),
     ("rows/meet.cuh", "also has clusters, which no kernel for sm_80 has: `row_presets` plans them"),
     ("dispatch.rs", "a module that chooses among measured kernels: `build` tests it"),
 ];

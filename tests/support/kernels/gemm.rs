@@ -159,8 +159,26 @@ pub(crate) fn parts(index: u64, plan: &Plan, arch: Arch) -> Vec<Kernel> {
 /// behind each, but those of D anywhere where M is odd.
 pub(crate) fn sized(plan: &Plan, extents: &[i64; 3], gap: Option<i64>, fill: Fill, seed: u64) -> Problem {
     let batches = plan.problem_shape().is_some_and(ProblemShape::is_batched).then_some(3);
-    let extents: Vec<i64> = extents.iter().copied().chain(batches).collect();
-    let shapes = plan.shapes(&extents).expect("extents of a product");
+    placed(plan, &extents.iter().copied().chain(batches).collect::<Vec<i64>>(), gap, fill, seed)
+}
+
+/// The same of groups of rows with these ends, or counts.
+pub(crate) fn grouped(
+    plan: &Plan,
+    [m, n, k]: [i64; 3],
+    ends: &[i64],
+    gap: Option<i64>,
+    fill: Fill,
+    seed: u64,
+) -> Problem {
+    let mut problem = placed(plan, &[m, n, k, ends.len() as i64], gap, fill, seed);
+    let operand = plan.operands().iter().position(|operand| operand.dtype == DType::I32).expect("ends of groups");
+    problem.planted = (0..).zip(ends).map(|(group, end)| (operand, vec![group], *end as f32)).collect();
+    problem
+}
+
+fn placed(plan: &Plan, extents: &[i64], gap: Option<i64>, fill: Fill, seed: u64) -> Problem {
+    let shapes = plan.shapes(extents).expect("extents of a product");
     let layouts = plan.operands().iter().zip(&shapes).map(|(operand, shape)| {
         let longest = shape.iter().max().map_or(0, |extent| extent.max(&1) + 7) / 8 * 8;
         let odd = i64::from(operand.access == Access::Write && extents[0] % 2 == 1);

@@ -3,7 +3,7 @@
 use super::budget::Needs;
 use super::keep;
 use super::tilings::parts_of_tile;
-use crate::plan::{ModeStride, Operand};
+use crate::plan::{Groups, ModeStride, Operand};
 use crate::tiling::SmemTensor;
 
 /// Bytes of a register.
@@ -31,7 +31,7 @@ pub(super) fn registers(needs: &Needs<'_>, given: Option<u32>, keeps: bool) -> V
     let beside = keep::most(given).saturating_sub(needs.held() + besides);
     let room = if keeps { keep::registers(needs) } else { beside } / parts;
     let words: Vec<u64> = needs.reads.iter().map(|operand| words(needs, operand, staged)).collect();
-    let is_together = needs.tiling.teams() == 1 && needs.tiling.splits() == 1;
+    let is_together = needs.tiling.teams() == 1 && needs.tiling.splits() == 1 && needs.recipe.groups == Groups::None;
     let have_addresses = needs.reads.len() <= TENSORS && !needs.reads.iter().any(is_strided);
     if is_together && have_addresses && words.iter().sum::<u64>() <= room { words } else { Vec::new() }
 }

@@ -9,7 +9,7 @@ use crate::diagnostic::{Code, PlanError};
 use crate::layout::LayoutError;
 use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Draft, Entry, Fact, KernelPlan, Plan, Product, Reference};
+use crate::plan::{Draft, Entry, Fact, Groups, KernelPlan, Plan, Product, Reference};
 use crate::recipe::{Recipe, product};
 use crate::tiling::{Arrivals, Law, Task, Tiling};
 use crate::units::Bytes;
@@ -119,9 +119,10 @@ impl Part {
     }
 
     /// Whether an operand's k-tiles may stay resident from tile to tile: without split-K and stream-K, all tiles have
-    /// all of K.
+    /// all of K. Rows of groups begin anywhere.
     pub(super) fn stays(&self) -> bool {
-        self.isa == Isa::Sm90a && self.tiling.splits() == 1 && !self.tiling.streams_k()
+        let is_one = self.recipe.groups == Groups::None;
+        is_one && self.isa == Isa::Sm90a && self.tiling.splits() == 1 && !self.tiling.streams_k()
     }
 }
 
@@ -233,8 +234,8 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     } else {
         one_instruction(&tiling, checks);
     }
-    let operands = recipe.operands(&product);
-    let reads = operands.get(2..operands.len() - recipe.epilogue.outputs()).unwrap_or_default();
+    let tensors = recipe.tensors(&product);
+    let reads = tensors.get(2..tensors.len() - recipe.epilogue.outputs()).unwrap_or_default();
     let budget = Budget::of(isa, &Needs { recipe, tiling: &tiling, reads });
     let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
     shared_memory(isa, &tiling, own_targets, checks);

@@ -8,7 +8,7 @@ use super::decide::{Isa, Part};
 use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
-use crate::plan::{Int, Plan};
+use crate::plan::{Groups, Int, Plan};
 use crate::recipe::product::{EpilogueText, Tensor, stride_params};
 use crate::tiling::{Arrivals, Inner, Lives, SmemTensor, Tiling};
 use crate::units::Bytes;
@@ -91,6 +91,44 @@ impl Common<'_> {
         self.part.recipe.batched
     }
 
+    fn grouped(&self) -> bool {
+        self.part.tiling.order.groups.is_some()
+    }
+
+    fn groups(&self) -> Groups {
+        self.part.recipe.groups
+    }
+
+    /// How many rows of D there are where a tile lies.
+    fn rows_d(&self) -> &'static str {
+        if self.grouped() { "rows_of(crd_D)" } else { "params.m" }
+    }
+
+    /// The rows that tiles of a cluster are counted of.
+    fn rows_of_tiles(&self) -> &'static str {
+        if self.grouped() { "rows" } else { "params.m" }
+    }
+
+    /// The parameter that says where groups end.
+    fn ends(&self) -> String {
+        self.groups().operand().map_or_else(String::new, str::to_lowercase)
+    }
+
+    /// Whether groups lie one after the other.
+    fn follow(&self) -> bool {
+        self.groups() == Groups::Rows
+    }
+
+    /// Whether a warpgroup stores its rows of a slice without the others.
+    fn stores_apart(&self) -> &'static str {
+        if self.grouped() { "false" } else { "TmaStore" }
+    }
+
+    /// Tiles of a cluster in a group of rows.
+    fn pieces(&self) -> String {
+        self.part.tiling.order.pieces.first().map_or_else(String::new, |pieces| self.of_order(&pieces.extent))
+    }
+
     /// CTAs of a cluster along (M,N).
     fn cluster_type(&self) -> String {
         let [along_m, along_n, _] = self.part.tiling.cluster;
@@ -142,7 +180,7 @@ impl Common<'_> {
 
     /// The last mode in the shape of a tensor of all tiles.
     fn modes_l(&self) -> &'static str {
-        if self.batched() { ",l" } else { "" }
+        if self.part.recipe.have_l("B") { ",l" } else { "" }
     }
 
     /// Whether a box of some factor may have fewer rows than its part of a tile.
@@ -260,10 +298,11 @@ impl Common<'_> {
 
     /// How the matrices lie.
     fn majors(&self) -> String {
-        let ([a, b], l) = (self.part.recipe.k_major(), if self.batched() { ",L" } else { "" });
+        let [a, b] = self.part.recipe.k_major();
+        let [l_a, l_b, l_d] = ["A", "B", "D"].map(|name| if self.part.recipe.have_l(name) { ",L" } else { "" });
         let major = |k_major: bool, other| if k_major { "K" } else { other };
         let (a, b) = (major(a, "M"), major(b, "N"));
-        let text = format!("A is (M,K{l}), {a}-major, B is (N,K{l}), {b}-major, D is (M,N{l}), N-major");
+        let text = format!("A is (M,K{l_a}), {a}-major, B is (N,K{l_b}), {b}-major, D is (M,N{l_d}), N-major");
         let [turns_a, turns_b] = self.part.recipe.turns();
         let turned = [(turns_a, ", A turned from M-major"), (turns_b, ", B turned from N-major")];
         let text = turned.into_iter().filter(|(turns, _)| *turns).fold(text, |text, (_, also)| text + also);
@@ -305,7 +344,7 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
     if let Some([_, add_up]) = &part.stream_k {
         piece("TilePiece", add_up, "adds up");
     }
-    let mut operands = part.operands();
+    let mut operands = part.recipe.tensors(&part.product);
     for (factor, turns) in operands.iter_mut().zip(part.recipe.turns()) {
         // It is read from the workspace, where it lies the other way.
         if turns {

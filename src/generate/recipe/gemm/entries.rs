@@ -95,8 +95,9 @@ pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     let [rows, columns] = [64, 64];
     let lanes = Layout::new(pair([PACKS / columns, columns])?, pair([columns, 1])?)?;
     let bytes = recipe.dtype.dtype().bytes();
-    let place =
-        |contiguous, align| Place::Global(Global { contiguous, align, batched: recipe.batched, ..Global::matrix("S") });
+    let place = |contiguous, align| {
+        Place::Global(Global { contiguous, align, batched: recipe.have_l("B"), ..Global::matrix("S") })
+    };
     let pack = TileCopy {
         name: "Pack",
         what: "packing of a factor",

@@ -5,6 +5,7 @@ use super::tilings::parts_of_tile;
 use crate::arch::Arch;
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout};
+use crate::plan::Groups;
 use crate::tiling::SmemTensor;
 
 /// Registers of a thread besides accumulators and elements of D, for products and the store of a slice at the same
@@ -31,7 +32,8 @@ pub(super) fn registers(needs: &Needs<'_>) -> u64 {
 /// wait.
 fn keeps(needs: &Needs<'_>, staged: &SmemTensor, given: Option<u32>) -> bool {
     let [_, _, buffers] = staged.extents();
-    needs.recipe.epilogue.is_short(OPERATIONS)
+    needs.recipe.groups == Groups::None
+        && needs.recipe.epilogue.is_short(OPERATIONS)
         && needs.recipe.epilogue.outputs() == 1
         && needs.tensors() <= TENSORS
         && needs.tiling.teams() == 1

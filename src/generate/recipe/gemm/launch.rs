@@ -10,7 +10,8 @@ use crate::view::{Access, ViewLayout, ViewRef};
 pub(super) fn params(part: &Part) -> ParamStruct {
     let (operands, recipe) = (part.operands(), &part.recipe);
     let (scalars, alpha) = (part.product.scalar_params(), part.product.alpha());
-    let of = Fields { operands: &operands, batched: recipe.batched, scalars, alpha };
+    let l = operands.iter().position(|operand| operand.strides.len() > 2);
+    let of = Fields { operands: &operands, l, scalars, alpha };
     let mut fields: Vec<Field> = Vec::new();
     if part.isa == Isa::Sm90a {
         let mapped = operands.iter().take(2).chain(operands.iter().filter(|operand| operand.access == Access::Write));
@@ -29,7 +30,7 @@ pub(super) fn params(part: &Part) -> ParamStruct {
     let row = (64 * recipe.dtype.dtype().bytes().0).min(128);
     let doc = format!("packed A, then packed B: rows at multiples of {row} bytes{also}");
     fields.push((WORKSPACE.to_owned(), ParamType::MutPtr, doc, Given::Follows));
-    if part.isa == Isa::Sm90a && recipe.batched {
+    if part.isa == Isa::Sm90a && l.is_some() {
         let docs = [("each_a", "A"), ("each_b", "B")];
         fields.extend(docs.map(|(name, of)| number(name, &format!("1 if each batch has its own {of}, else 0"))));
     }
@@ -170,6 +171,13 @@ impl Gemm {
     pub(super) fn operands(&self, product: &Product) -> Vec<Operand> {
         let operands = self.arguments(product);
         if self.is_turned() { turned(operands) } else { operands }
+    }
+
+    /// The matrices: without the ends of groups.
+    pub(super) fn tensors(&self, product: &Product) -> Vec<Operand> {
+        let mut operands = self.operands(product);
+        operands.retain(|operand| Some(operand.name) != self.groups.operand());
+        operands
     }
 
     /// The operands as a launch has them, each with the field of the text that it is.

@@ -29,7 +29,7 @@ use crate::diagnostic::PlanError;
 use crate::dtype::{DType, E4m3, E5m2};
 use crate::expr::Function;
 use crate::model::Machine;
-use crate::plan::Plan;
+use crate::plan::{Groups, Plan};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
 use crate::recipe::reader::Reader;
@@ -93,6 +93,9 @@ recipe! {
         aux: Vec<TensorSpec>, "f32:(0,1)", if !this.aux.is_empty();
         /// whether all tensors have a last mode L, along which a read tensor may have stride 0: true, false
         batched: bool, "true", if this.batched;
+        /// rows of A and D fall into groups, each with a matrix of B: one after the other, up to offsets on the device, or each in a matrix
+        /// of its own, with counts on the device: none, rows, masked
+        groups: Groups, "rows", if this.groups != Groups::None;
         /// sm_90a: tile of a CTA in elements, BMxBNxBK; BN is a multiple of 16, BK 16, 32 or 64, of tf32 8, 16 or 32, of 8 bits 32, 64 or 128
         tile: Extents<3>, "256x128x64";
         /// sm_90a: stages (k-tiles in shared memory), 2 to 16
@@ -200,7 +203,7 @@ named! {
     Pingpong = "pingpong",
 }
 
-as_displayed!(Consumers, Factors);
+as_displayed!(Consumers, Factors, Groups);
 
 /// CTAs of a launch, at most: for the text of older architectures one for each tile, of all but the largest products.
 const MOST_CTAS: u32 = 1 << 16;
@@ -212,7 +215,13 @@ fn accumulator() -> Function {
 
 impl Gemm {
     fn epilogue(&self) -> Epilogue<'_> {
-        Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched, outputs: 2 }
+        let Gemm { epilogue: function, aux, groups, .. } = self;
+        Epilogue { function, aux, batched: self.have_l("D"), groups: *groups, outputs: 2 }
+    }
+
+    /// Whether an operand has a last mode L.
+    fn have_l(&self, operand: &str) -> bool {
+        self.groups.have_l(operand, self.batched)
     }
 
     /// The same with operands of another type, both: k-tiles of as many bytes. D has their type if it had that of the old
@@ -253,6 +262,7 @@ impl Default for Gemm {
             d: Major::Row,
             aux: Vec::new(),
             batched: false,
+            groups: Groups::None,
             tile: Extents([128, 256, 64]),
             stages: 4,
             schedule: Consumers::Cooperative,
@@ -387,6 +397,9 @@ impl Recipe for Gemm {
         }
         if self.batched {
             name += "_batched";
+        }
+        if self.groups != Groups::None {
+            name += &format!("_{}", self.groups);
         }
         if self.tile != usual.tile {
             name += &format!("_{}", self.tile);

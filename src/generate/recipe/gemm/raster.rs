@@ -3,14 +3,17 @@
 
 use core::ops::Range;
 
+use super::Gemm;
 use super::own::TextSettings;
-use crate::plan::{Int, IntOp};
+use crate::plan::{Groups, Int, IntOp};
 use crate::recipe::Raster;
 use crate::tiling::{Axis, Inner, Order, Takes};
 
 /// Tiles of a cluster are numbered within groups along one mode, then along the other, group by group, batch by batch. Each CTA of a
-/// cluster has its own tile, or with split-K a part of the k-tiles of one. The names are those of the text.
-pub(super) fn order(own: &TextSettings, batched: bool, teams: u32) -> Order {
+/// cluster has its own tile, or with split-K a part of the k-tiles of one. The names are those of the text. Of groups of rows each is
+/// numbered so, and M is how many it has.
+pub(super) fn order(own: &TextSettings, recipe: &Gemm, teams: u32) -> Order {
+    let batched = recipe.batched;
     let [bm, bn, bk] = own.tile.0.map(i64::from);
     let [along_m, along_n] = own.cluster.0;
     let ctas = [along_m, along_n, own.split_k.max(1)].map(i64::from);
@@ -36,7 +39,7 @@ pub(super) fn order(own: &TextSettings, batched: bool, teams: u32) -> Order {
     at[across] = steps.set(&format!("cluster_{then}"), in_group / wide);
     let [at_m, at_n] = at;
     order.tile = vec![
-        Axis { at: at_m * ctas[0] + rank_m, extent: m.ceil_div(bm) },
+        Axis { at: at_m * ctas[0] + rank_m, extent: m.clone().ceil_div(bm) },
         Axis { at: at_n * ctas[1] + rank_n, extent: n.ceil_div(bn) },
     ];
     if batched {
@@ -55,6 +58,7 @@ pub(super) fn order(own: &TextSettings, batched: bool, teams: u32) -> Order {
     let extents = [of_matrix * l, along_m, along_n, splits];
     order.pieces = pieces.into_iter().zip(extents).map(|(at, extent)| Axis { at, extent }).collect();
     order.takes = Takes::Turns { teams, stream_k: own.stream_k };
+    order.groups = (recipe.groups != Groups::None).then_some(m);
     order
 }
 
@@ -86,8 +90,9 @@ impl Tiles {
     /// (m,n) of a tile, as the order of tiles says it.
     #[cfg(test)]
     fn crd(&self, index: u64) -> [u64; 2] {
-        let own = super::Gemm { raster: Some(self.raster), ..super::Gemm::default() }.sm80();
-        let order = order(&own, false, 1);
+        let recipe = Gemm { raster: Some(self.raster), ..Gemm::default() };
+        let own = recipe.sm80();
+        let order = order(&own, &recipe, 1);
         let [bm, bn, bk] = own.tile.0.map(u64::from);
         let known = [self.extents[0] * bm, self.extents[1] * bn, bk, self.group].map(|number| number as i64);
         let values = order.eval(&known, &[index as i64, 0, 0, 0]).expect("few tiles");

@@ -6,7 +6,7 @@ use super::order::Grouping;
 use super::stay::Stays;
 use super::stream::Shares;
 use crate::arch::Arch;
-use crate::plan::{Int, IntOp, MapRule, Operand, Reach, Rule};
+use crate::plan::{Groups, Int, IntOp, MapRule, Operand, Reach, Rule};
 use crate::recipe::product::{F32, aligned, stride_params};
 use crate::tiling::{TensorMapSpec, TileCopy};
 use crate::view::Access;
@@ -81,7 +81,7 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
             for rows in &written {
                 rows.tensor_map(part, &mut rule, part.tiling.copy("TmaD")?, has_map.clone(), None, false)?;
             }
-            rule.derive("passes_l2", Int::from(L2).less(m * n * l * d.bytes));
+            rule.derive("passes_l2", Int::from(L2).less(m * n * d.batches.clone() * d.bytes));
             for when in [something.clone().and(has_map.clone()), something.and(has_map.is(0))] {
                 rule.grid(when, [blocks.clone(), 1.into(), 1.into()]);
                 rule.overlaps_where(overlaps.clone());
@@ -111,15 +111,22 @@ fn blocks(part: &Part, rule: &mut Rule) -> (Int, Int) {
     let l = rule.param("l");
     let size = i64::from(part.tiling.cluster_size());
     let [along_m, along_n] = [0, 1].map(|mode| tiles(part, rule, mode));
+    // Each group has less than a tile that is not whole.
+    let along_m = if part.recipe.groups == Groups::Rows { along_m + l.clone() } else { along_m };
     let (most, numbers) = (Arch::MAX_GRID_X as i64, "tiles are numbered by 32 bits");
     let steps = &mut rule.steps;
     let of_one = steps.set("clusters_of_one", along_m * along_n);
     steps.require(of_one.clone().at_most(most), numbers);
-    let clusters = steps.set("clusters", of_one * l);
+    let clusters = steps.set("clusters", if part.recipe.groups == Groups::Rows { of_one } else { of_one * l });
     steps.require(clusters.clone().at_most(most), numbers);
     let resident = (i64::from(part.own.ctas) / size).max(1);
     let turns = steps.set("turns", clusters.clone().ceil_div(resident).op(IntOp::Max, 1));
-    let launched = steps.set("of_a_turn", clusters.clone().ceil_div(turns.clone()));
+    // How many tiles groups have is known to the device alone: fewer than these.
+    let launched = match part.recipe.groups {
+        Groups::None => clusters.clone().ceil_div(turns.clone()),
+        _ => clusters.clone().op(IntOp::Min, resident),
+    };
+    let launched = steps.set("of_a_turn", launched);
     let k_tiles = rule.param("k").ceil_div(part.tiling.tile[2]);
     let k_tiles = rule.steps.set("k_tiles", k_tiles);
     let lines = tiles(part, rule, part.own.along().mode());
@@ -180,14 +187,15 @@ impl Rows {
         let mut strides = stride_params(operand).into_iter();
         let ld_param = strides.by_ref().take(2).flatten().next().unwrap_or_default();
         let param = operand.param.clone();
-        let apart = strides.next_back().flatten().filter(|_| part.recipe.batched).map(|name| (rule.param(&name), name));
+        let apart = strides.next_back().flatten().map(|name| (rule.param(&name), name));
         let batches = match &apart {
             Some((apart, _)) if operand.access == Access::Read => {
                 // One stands for all.
                 let batches = Int::from(0).less(apart.clone()).select(l, 1);
                 rule.steps.set(&format!("batches_{param}"), batches)
             }
-            _ => l,
+            Some(_) => l,
+            None => 1.into(),
         };
         let (address, ld) = (rule.param(&param), rule.param(&ld_param));
         Self { bytes: operand.dtype.bytes().0 as i64, address, inner, outer, ld, ld_param, batches, apart, param }

@@ -3,7 +3,9 @@
 use super::{Consumers, Gemm, MOST_CTAS};
 use crate::diagnostic::Code;
 use crate::dtype::DType;
+use crate::plan::Groups;
 use crate::plan::checks::Checks;
+use crate::recipe::product::Major;
 
 /// `16, 32 or 64`.
 fn one_of<T: ToString>(all: &[T]) -> String {
@@ -44,6 +46,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
         );
     }
     promotion(recipe, &mut refuse);
+    groups(recipe, &mut refuse);
     // A row of D is swizzled.
     let least = least_columns(recipe);
     let wgmma: Vec<u32> = (1..=256 / least).map(|count| least * count).collect();
@@ -174,6 +177,20 @@ fn promotion(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'stat
         let because = "a sum moves to f32 after whole k-tiles";
         let found = format!("promote = {every}, tile: BK = {k}");
         refuse(Code::TileDivides, found, format!("a multiple of {k}"), because, &format!("promote={k}"));
+    }
+}
+
+/// Why groups of rows cannot be multiplied so.
+fn groups(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
+    let parts = recipe.split_k > 1 || recipe.stream_k > 0 || recipe.sm80_stream_k > 0;
+    let because = "one CTA computes each tile of a group; rows of D are those of A; groups are the batches";
+    if recipe.groups != Groups::None && (parts || recipe.batched || recipe.d == Major::Col) {
+        let Gemm { groups, batched, d, split_k, stream_k, sm80_stream_k, .. } = recipe;
+        let found = format!(
+            "groups = {groups}, batched = {batched}, d = {d}, split_k = {split_k}, stream_k = {stream_k}, sm80_stream_k = {sm80_stream_k}"
+        );
+        let required = "batched = false, d = row, split_k = 1, stream_k = 0, sm80_stream_k = 0".to_owned();
+        refuse(Code::SplitK, found, required, because, "groups=none");
     }
 }
 

@@ -127,14 +127,14 @@ impl Gemm {
             contiguous: usize::from(k_major),
             align: ALIGN,
             multiple: self.dtype.vector(),
-            batched: self.batched,
+            batched: self.have_l(tensor),
             ..Global::matrix(tensor)
         }
     }
 
     /// D, at addresses that are multiples of so much.
     pub(super) fn result(&self, align: Bytes) -> Place {
-        Place::Global(Global { align, batched: self.batched, ..Global::matrix("D") })
+        Place::Global(Global { align, batched: self.have_l("D"), ..Global::matrix("D") })
     }
 }
 
@@ -306,7 +306,7 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
         reduces: Vec::new(),
         roles: roles(warpgroups * i64::from(teams), registers(recipe, own)),
         cluster: [along_m, along_n, own.split_k.max(1)],
-        order: raster::order(own, recipe.batched, teams),
+        order: raster::order(own, recipe, teams),
     };
     let buffers = buffers(&tiling, &tiling.smem[0], recipe.epilogue.outputs() as u32)?;
     tiling.smem[0] = staged(buffers)?;

@@ -1,11 +1,12 @@
 //! The recipes that most callers begin with: for a type, and with a bias.
 
-use super::{Factors, Gemm};
+use super::{Consumers, Factors, Gemm};
 use crate::diagnostic::debug_as_display;
 use crate::dtype::DType;
 use crate::expr::{Expr, Function};
-use crate::plan::ModeStride;
+use crate::plan::{Groups, ModeStride};
 use crate::recipe::TensorSpec;
+use crate::recipe::product::Extents;
 
 /// No tensor core multiplies this type.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +49,38 @@ impl Gemm {
         Ok(Self::default().with_factors(dtype.try_into()?))
     }
 
+    /// The same of groups of rows, one after the other, each with a matrix of B of its own: A `(M,K)`, B `(K,N,L)`, Offsets `(L)`, the
+    /// end of each group in i32, D `(M,N)`. The experts of a layer are such groups. Auxiliary tensors are `(M,N)`, or `(M,N,L)`.
+    ///
+    /// ```
+    /// use cutemplate::arch::Targets;
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::recipe::{Gemm, Recipe};
+    ///
+    /// let plan = Gemm::of(DType::Bf16)?.grouped().plan(&Targets::default())?;
+    /// let operands: Vec<String> = plan.operands().iter().map(|o| format!("{} {}", o.name, o.stride_text())).collect();
+    /// assert_eq!(operands, ["A (?,1)", "B (1,?,?)", "Offsets 1", "D (?,1)"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn grouped(self) -> Self {
+        self.in_groups(Groups::Rows)
+    }
+
+    /// The same of groups of up to M rows, each in a matrix of its own: A `(M,K,L)`, B `(K,N,L)`, Counts `(L)`, the rows of each group in
+    /// i32, D `(M,N,L)`.
+    #[must_use]
+    pub fn masked(self) -> Self {
+        self.in_groups(Groups::Masked)
+    }
+
+    /// Ping-pong: groups begin and end anywhere, and one team multiplies while the other finds and stores its tile.
+    fn in_groups(self, groups: Groups) -> Self {
+        let Extents([_, _, k]) = self.tile;
+        let (tile, cluster) = (Extents([128, 128, k]), Extents([1, 2]));
+        Self { groups, schedule: Consumers::Pingpong, tile, cluster, stages: 6, ..self }
+    }
+
     /// The same with a scale in f32 for each row of A and for each column of B: D = A @ B * scale_a * scale_b.
     ///
     /// ```
@@ -79,7 +112,7 @@ impl Gemm {
         let stride = |stride| if stride == 0 { ModeStride::Broadcast } else { ModeStride::Unit };
         let scale = |strides: [u8; 2]| TensorSpec {
             dtype: DType::F32,
-            strides: strides.map(stride).into_iter().chain(self.batched.then_some(ModeStride::Dynamic)).collect(),
+            strides: strides.map(stride).into_iter().chain(self.have_l("D").then_some(ModeStride::Dynamic)).collect(),
         };
         let aux = vec![scale(of_a), scale(of_b)];
         self.with_epilogue(function, aux)
@@ -105,7 +138,7 @@ impl Gemm {
         let function = Function::binary(|a, bias| activation(a + bias)).named(&["a", "bias"]);
         let function = function.unwrap_or_else(|defect| unreachable!("two inputs have two names: {defect}"));
         let mut strides = vec![ModeStride::Broadcast, ModeStride::Unit];
-        strides.extend(self.batched.then_some(ModeStride::Broadcast));
+        strides.extend(self.have_l("D").then_some(ModeStride::Broadcast));
         let bias = TensorSpec { dtype: self.out, strides };
         self.with_epilogue(function, vec![bias])
     }

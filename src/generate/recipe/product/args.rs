@@ -19,6 +19,7 @@ pub(crate) fn call(rust_type: &str, operands: &[Operand], scalars: &[String]) ->
     let of = |operand: &&Operand| match (operand.name, operand.access) {
         ("A" | "B" | "D", _) => None,
         ("C", _) => Some(".c(c)".to_owned()),
+        ("Offsets" | "Counts", _) => Some(format!(".groups({})", lower(operand))),
         (_, Access::Write | Access::ReadWrite) => Some(format!(".e({})", lower(operand))),
         (_, Access::Read) => Some(format!(".aux({})", lower(operand))),
     };
@@ -96,6 +97,24 @@ impl<'a, R: OfTensors, S: Space> ProductArgs<'a, R, S> {
         R: Gives<E>,
     {
         Self { args: self.args.output_ahead(e), ..self }
+    }
+
+    /// The end of each group of rows, or how many rows each has; after all auxiliary tensors.
+    ///
+    /// ```
+    /// use cutemplate::recipe::gemm::GemmArgs;
+    /// use cutemplate::view::{View, ViewLayout, ViewMut};
+    ///
+    /// // Two groups, of one row and of two; each has a 4 x 4 matrix of B, contiguous along K.
+    /// let (a, b, mut d) = ([1.0_f32; 12], [1.0_f32; 32], [0.0_f32; 12]);
+    /// let b = View::host_strided(&b, ViewLayout::strided(&[4, 4, 2], &[1, 4, 16]).expect("few elements"));
+    /// let ends = View::host_strided(&[1, 3], ViewLayout::strided(&[2], &[1]).expect("few elements"));
+    /// let args = GemmArgs::new(View::host(&a, [3, 4], 4), b, ViewMut::host(&mut d, [3, 4], 4)).groups(ends);
+    /// # drop(args);
+    /// ```
+    #[must_use]
+    pub fn groups(self, ends: View<'a, i32, S>) -> Self {
+        Self { args: self.args.input(ends), ..self }
     }
 
     /// The values of the run-time scalars, in order.

@@ -6,7 +6,7 @@ use crate::diagnostic::Code;
 use crate::dtype::DType;
 use crate::expr::{Compute, Function, MAX_INPUTS};
 use crate::plan::checks::{self, Checks};
-use crate::plan::{ModeStride, Operand, Product};
+use crate::plan::{Groups, ModeStride, Operand, Product};
 use crate::recipe::product::Major;
 use crate::recipe::{Names, TensorSpec};
 use crate::view::Access;
@@ -14,7 +14,7 @@ use crate::view::Access;
 /// The operands that a product has, besides the auxiliary tensors.
 const OPERANDS: [&str; 5] = ["A", "B", "C", "D", "E"];
 /// Tensors that the templates of products name themselves.
-const OF_TEXT: [&str; 9] = ["I", "P", "Parts", "S", "Sum", "T", "V", "W", "X"];
+const OF_TEXT: [&str; 11] = ["Counts", "I", "Offsets", "P", "Parts", "S", "Sum", "T", "V", "W", "X"];
 /// What the auxiliary tensors are called whose inputs have no names of their own.
 const AUX: [&str; 7] = ["aux0", "aux1", "aux2", "aux3", "aux4", "aux5", "aux6"];
 
@@ -33,6 +33,7 @@ pub(crate) struct Epilogue<'a> {
     pub(crate) function: &'a Function,
     pub(crate) aux: &'a [TensorSpec],
     pub(crate) batched: bool,
+    pub(crate) groups: Groups,
     /// Outputs that the family's kernels have, at most: D, and E.
     pub(crate) outputs: usize,
 }
@@ -43,7 +44,7 @@ impl Epilogue<'_> {
         let fits = self.signature(checks) & self.strides(checks);
         let checked = checks::traced(checks, &self.with_c(), Compute::F32);
         let names = names_of(self.function, self.aux.len());
-        checked.filter(|_| fits).map(|checked| Product::new(checked, names.scalars, self.batched))
+        checked.filter(|_| fits).map(|checked| Product::new(checked, names.scalars, self.batched).grouped(self.groups))
     }
 
     /// The function with an input for C, unused where each of its own has a tensor of `aux`.
@@ -114,16 +115,17 @@ impl Epilogue<'_> {
     }
 
     fn strides(&self, checks: &mut Checks) -> bool {
-        let (rank, modes, example) = match self.batched {
-            true => (3, "(M,N,L)", "f32:(0,1,0) is one row for all"),
-            false => (2, "(M,N)", "f32:(0,1) is one row for all"),
+        let (ranks, modes, example) = match self.batched {
+            _ if self.groups == Groups::Rows => (2..=3, "(M,N), or (M,N,L)", "f32:(0,1,?) is a row for each group"),
+            true => (3..=3, "(M,N,L)", "f32:(0,1,0) is one row for all"),
+            false => (2..=2, "(M,N)", "f32:(0,1) is one row for all"),
         };
         let mut fits = true;
         for (name, spec) in names_of(self.function, self.aux.len()).tensors.iter().zip(self.aux) {
             let units = spec.strides.iter().filter(|s| **s == ModeStride::Unit).count();
             fits &= checks.require(
-                spec.strides.len() == rank && units <= 1,
-                if spec.strides.len() == rank { Code::TensorStride } else { Code::TensorRank },
+                ranks.contains(&spec.strides.len()) && units <= 1,
+                if ranks.contains(&spec.strides.len()) { Code::TensorStride } else { Code::TensorRank },
                 format!("{name} = {spec}"),
                 &format!("strides along {modes}, at most one of them 1"),
                 "a coordinate of D names one element of each auxiliary tensor",
@@ -137,7 +139,7 @@ impl Epilogue<'_> {
     /// of A, of B, and of C, D and E. E lies like D.
     pub(crate) fn operands(&self, has_c: bool, dtypes: [DType; 3], [a, b, d]: [Major; 3]) -> Vec<Operand> {
         let operand = |name, dtype, strides: &[ModeStride], access| {
-            let batch = self.batched && strides.len() < 3;
+            let batch = self.groups.have_l(name, self.batched) && strides.len() < 3;
             let strides = [strides, if batch { &[ModeStride::Dynamic] } else { &[] }].concat();
             Operand::new(name, dtype, access, &strides)
         };
@@ -153,6 +155,8 @@ impl Epilogue<'_> {
                 ..operand(name, spec.dtype, &spec.strides, Access::Read)
             });
         operands.extend(c.into_iter().chain(aux).map(|read| Operand { in_place: true, ..read }));
+        let ends = self.groups.operand().map(|name| Operand::new(name, DType::I32, Access::Read, &[ModeStride::Unit]));
+        operands.extend(ends);
         let written = |name| operand(name, out, &d.strides(), Access::Write);
         operands.extend((self.function.outputs() > 1).then(|| written("E")));
         operands.push(written("D"));

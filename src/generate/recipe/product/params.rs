@@ -6,7 +6,8 @@ use crate::view::Access;
 /// The fields of a product, of tensors that are called A `(M,K)`, B `(K,N)`, and `(M,N)` all others.
 pub(crate) struct Fields<'a> {
     pub(crate) operands: &'a [Operand],
-    pub(crate) batched: bool,
+    /// The operand that tells L.
+    pub(crate) l: Option<usize>,
     /// The run-time scalars, and the one that makes A and B unread when it is 0.
     pub(crate) scalars: &'a [String],
     pub(crate) alpha: Option<usize>,
@@ -47,9 +48,9 @@ impl Fields<'_> {
             ("m", "M", Given::Extent { tensor: 0, mode: 0 }),
             ("n", "N", Given::Extent { tensor: 1, mode: 1 }),
             ("k", "K; 0 where nothing of A and B is asked for", k),
-            ("l", "L", Given::Extent { tensor: 0, mode: 2 }),
+            ("l", "L", Given::Extent { tensor: self.l.unwrap_or(0), mode: 2 }),
         ];
-        let all = all.into_iter().take(if self.batched { 4 } else { 3 });
+        let all = all.into_iter().take(3 + usize::from(self.l.is_some()));
         all.map(|(name, doc, given)| (name.to_owned(), ParamType::I32, doc.to_owned(), given))
     }
 

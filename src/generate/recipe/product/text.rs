@@ -2,13 +2,15 @@
 
 use super::params::stride_params;
 use crate::expr::{Compute, Helpers};
-use crate::plan::{ModeStride, Operand, Product};
+use crate::plan::{Groups, ModeStride, Operand, Product};
 use crate::view::Access;
 
 /// A tensor in global memory as the templates name it.
 pub(crate) struct Tensor {
     pub(crate) is: Operand,
     pub(crate) shape: String,
+    /// Whether its rows are those of D, in groups.
+    pub(crate) grouped: bool,
     pub(crate) strides: String,
     /// `(M,K)`.
     pub(crate) modes: &'static str,
@@ -36,13 +38,14 @@ impl Tensor {
         if is.name == "B" {
             strides.swap(0, 1);
         }
-        let batch = product.is_batched().then_some("l");
+        let batch = (is.strides.len() > 2).then_some("l");
         let shape: Vec<String> = extents.into_iter().chain(batch).map(|extent| format!("params.{extent}")).collect();
         let vector = 8 * vector as u64 * is.dtype.bytes().0;
         let along_n = is.strides.get(1) == Some(&ModeStride::Unit);
         let beta = product.beta().filter(|_| is.name == "C");
         let guard = beta.map(|s| format!("params.{} != 0.0f", product.scalar_params()[s]));
         Self {
+            grouped: product.groups() != Groups::None && is.name != "B",
             is,
             shape: format!("make_shape({})", shape.join(", ")),
             strides: format!("make_stride({})", strides.join(", ")),
@@ -50,6 +53,26 @@ impl Tensor {
             vector: if along_n { format!("uint{vector}_t") } else { "void".to_owned() },
             guard: guard.unwrap_or_default(),
         }
+    }
+
+    /// How many rows of D there are where its tile lies.
+    fn rows(&self) -> &'static str {
+        if self.grouped { "rows_of(crd_D)" } else { "params.m" }
+    }
+
+    /// Its shape where a tile of D lies.
+    pub(crate) fn shape_of_tile(&self) -> String {
+        self.shape.replace("params.m", self.rows())
+    }
+
+    /// The function that gives the part of a tile's batch, or group.
+    pub(crate) fn part(&self) -> &'static str {
+        if self.grouped { "of_group" } else { "of_batch" }
+    }
+
+    /// Whether it has a last mode L.
+    pub(crate) fn has_l(&self) -> bool {
+        self.is.strides.len() > 2
     }
 
     /// `C` in `tCrC` would be the accumulators, so the fragment of C is `tCrX`.
@@ -64,12 +87,12 @@ impl Tensor {
 
     /// Whether its element at a coordinate of D is there: modes along which one element stands for all have no end.
     pub(crate) fn inside(&self, crd: &str) -> String {
-        let extents = ["params.m", "params.n"];
+        let extents = [self.rows(), "params.n"];
         let bounded = |mode: &usize| self.is.strides.get(*mode) != Some(&ModeStride::Broadcast);
         match (0..2).filter(bounded).collect::<Vec<_>>()[..] {
             [] => "true".to_owned(),
             [mode] => format!("get<{mode}>({crd}) < {}", extents[mode]),
-            _ => format!("elem_less({crd}, make_shape(params.m, params.n))"),
+            _ => format!("elem_less({crd}, make_shape({}, params.n))", self.rows()),
         }
     }
 

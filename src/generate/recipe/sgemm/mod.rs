@@ -17,7 +17,7 @@ use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::expr::Function;
 use crate::model::Machine;
-use crate::plan::{ConflictLevel, Plan};
+use crate::plan::{ConflictLevel, Groups, Plan};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
 use crate::recipe::reader::Reader;
@@ -131,7 +131,7 @@ impl Sgemm {
     }
 
     fn epilogue(&self) -> Epilogue<'_> {
-        Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched, outputs: 1 }
+        Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched, groups: Groups::None, outputs: 1 }
     }
 
     /// The same with another epilogue and its auxiliary tensors.

@@ -115,3 +115,14 @@ fn broken_orders_are_found() {
         step 1 of tile [1] in 0 pieces, first = 64, second = 257"#]]
     .assert_eq(&told.join("\n"));
 }
+
+/// Groups with rows of their own: each has the pieces of a launch with so many, and a group of none has none.
+#[test]
+fn groups_of_none_have_no_pieces() {
+    let mut order = Order::numbered(&[("m", 128), ("n", 64)], None);
+    order.groups = Some(order.steps.find("m"));
+    assert_eq!(found(order.clone()), None);
+    // One at least.
+    order.pieces[0].extent = order.pieces[0].extent.clone().op(IntOp::Max, 1);
+    assert_eq!(found(order).as_deref(), Some("pieces of a group of none, m = 0, n = 64"));
+}

@@ -84,7 +84,7 @@ pub(in super::super) fn sm80(recipe: &Gemm, own: &TextSettings) -> Result<Tiling
         reduces: Vec::new(),
         roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
         cluster: [1, 1, 1],
-        order: raster::order(own, recipe.batched, 1),
+        order: raster::order(own, recipe, 1),
     })
 }
 
