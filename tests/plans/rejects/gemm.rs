@@ -114,6 +114,8 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("tiles that are shared by those that add up", rejected("stream_k=16\nsplit_k=2\ntile=128x128x64")),
         ("tiles that are shared by teams", rejected("stream_k=16\nschedule=pingpong\ntile=128x128x64")),
         ("parts of K of a tile with few columns", rejected("tile=64x32x64\nsplit_k=4")),
+        ("groups of rows whose tiles are shared", rejected("groups=rows\nstream_k=16")),
+        ("batches of groups of columns", rejected("groups=masked\nbatched=true\nd=col")),
         ("an epilogue of more tensors than are listed", rejected("epilogue=|a, b, c| a + c")),
         ("a row of biases of three modes", rejected("epilogue=|a, b, c| a + c\naux=f32:(0,1,0)")),
         ("a bias without its tensor", rejected("epilogue=|a, bias| gelu(a + bias)")),
