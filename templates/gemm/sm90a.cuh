@@ -145,6 +145,12 @@ product(Params const& params)
 {%- endmatch %}
       produce(params, tiles, sA, sB, shared.barriers);
     }
+{%- for s in c.scales() %}
+    if (warp == consumers / 32 + [[ loop.index ]]) {
+      Tensor sS = make_tensor(make_smem_ptr(shared.[[ s.param ]]), Smem[[ s.name ]]{});                         // (GRANULES,1,STAGES)
+      produce_scales<[[ s.mode ]], [[ s.granule ]]>(Copy[[ s.name ]]{}, tiles, all_[[ s.param ]](params), sS, shared.barriers);
+    }
+{%- endfor %}
   } else {
 {%- if let Some(registers) = r.consumer %}
     cutlass::arch::warpgroup_reg_alloc<[[ registers ]]>();

@@ -25,7 +25,7 @@ pub(super) enum Library {
 impl Library {
     pub(super) fn of(plan: &Plan, stream: &Arc<CudaStream>) -> Result<Self, BenchError> {
         match plan.product() {
-            Some(product) if product.is_on_tensor_cores() => Ok(Self::Lt(CublasLt::new(stream, product.arithmetic())?)),
+            Some(product) if product.is_on_tensor_cores() => Ok(Self::Lt(CublasLt::new(stream, product)?)),
             _ => Ok(Self::Cublas(Cublas::new(stream)?)),
         }
     }

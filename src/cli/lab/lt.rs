@@ -7,8 +7,8 @@ use cutemplate::dtype::DType;
 use cutemplate::launch::cudarc::cublaslt::{result, sys};
 use cutemplate::launch::cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _};
 use cutemplate::launch::{DriverError, has_library};
-use cutemplate::plan::Arithmetic;
-use cutemplate::view::ViewRef;
+use cutemplate::plan::{self, Arithmetic, BlockScales};
+use cutemplate::view::{ViewLayout, ViewRef};
 
 use super::BenchError;
 use super::epilogue::{Activation, Epilogue};
@@ -27,11 +27,15 @@ fn failed(error: result::CublasError) -> BenchError {
     BenchError::Cublas(format!("cublasLt: {error}"))
 }
 
-/// How products are computed: the type of sums, and whether those of 8-bit floats keep no more bits than tensor cores do.
-pub(super) type Compute = (sys::cublasComputeType_t, bool);
+/// How products are computed: the type of sums, whether those of 8-bit floats keep no more bits than tensor cores do, and the blocks of A
+/// and B that have scales.
+pub(super) type Compute = (sys::cublasComputeType_t, bool, Option<BlockScales>);
 
 /// In f32, which is not rounded to tf32.
-const F32: Compute = (sys::cublasComputeType_t::CUBLAS_COMPUTE_32F, false);
+const F32: Compute = (sys::cublasComputeType_t::CUBLAS_COMPUTE_32F, false, None);
+
+/// cublasLtMatmulMatrixScale_t: an f32 for 128 elements along K, and for 128 x 128.
+const SCALES: [i32; 2] = [4, 5];
 
 /// A handle, with a workspace on the device of a stream.
 pub(super) struct CublasLt {
@@ -45,8 +49,8 @@ pub(super) struct CublasLt {
 }
 
 impl CublasLt {
-    /// Which is compared with products of that arithmetic.
-    pub(super) fn new(stream: &Arc<CudaStream>, arithmetic: Arithmetic) -> Result<Self, BenchError> {
+    /// Which is compared with such products.
+    pub(super) fn new(stream: &Arc<CudaStream>, product: &plan::Product) -> Result<Self, BenchError> {
         if !has_library(if cfg!(windows) { &["cublasLt", "cublasLt64_13"] } else { &["cublasLt"] }) {
             let help = "libcublasLt is not there; put its folder, which is that of libcublas, into LD_LIBRARY_PATH";
             return Err(BenchError::Cublas(help.into()));
@@ -54,9 +58,9 @@ impl CublasLt {
         let memory: CudaSlice<u8> = stream.alloc_zeros(WORKSPACE).map_err(DriverError::of("cuMemAllocAsync"))?;
         let workspace = memory.device_ptr(stream).0;
         let handle = result::create_handle().map_err(failed)?;
-        let compute = match arithmetic {
-            Arithmetic::Tf32 => (sys::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32, false),
-            Arithmetic::Fp8 { promoted } => (F32.0, promoted == 0),
+        let compute = match product.arithmetic() {
+            Arithmetic::Tf32 => (sys::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32, false, None),
+            Arithmetic::Fp8 { promoted } => (F32.0, promoted == 0, product.block_scales()),
             Arithmetic::F32 | Arithmetic::TensorCores => F32,
         };
         Ok(Self { handle, compute, workspace, _workspace: memory, stream: stream.clone() })
@@ -260,11 +264,11 @@ impl Matmul {
         operands: &[ViewRef],
         epilogue: &Epilogue,
         scalars: &[f64],
-        (compute, is_fast): Compute,
+        (compute, is_fast, blocks): Compute,
     ) -> Result<Self, BenchError> {
         use sys::cublasLtMatmulDescAttributes_t as Attribute;
         let wrong = || BenchError::Cublas("the operands are not matrices that cuBLAS takes".into());
-        let [a, b, .., d] = operands else { return Err(wrong()) };
+        let [a, b, others @ .., d] = operands else { return Err(wrong()) };
         let product = Product::of(a, b, d).ok_or_else(wrong)?;
         let (x, y) = if product.transposed { (b, a) } else { (a, b) };
         let c = match epilogue.c {
@@ -279,6 +283,22 @@ impl Matmul {
         desc.set(Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE, &(word(epilogue) as u32))?;
         if is_fast {
             desc.set(Attribute::CUBLASLT_MATMUL_DESC_FAST_ACCUM, &1_i8)?;
+        }
+        if let (Some(rows), [.., of_a, of_b]) = (blocks, others) {
+            let (modes, pointers) = (
+                [Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_MODE, Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_MODE],
+                [Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER],
+            );
+            for (of, (scales, rows)) in [of_a, of_b].into_iter().zip(rows).enumerate() {
+                let required = scales_layout(of, rows, scales.layout.shape()).ok_or_else(wrong)?;
+                if scales.layout != required {
+                    let found = format!("cublasLt takes scales as {required}, found {}", scales.layout);
+                    return Err(BenchError::Cublas(found));
+                }
+                let its = if product.transposed { 1 - of } else { of };
+                desc.set(modes[its], &SCALES[usize::from(rows > 1)])?;
+                desc.set(pointers[its], &scales.ptr)?;
+            }
         }
         if let Some(bias) = epilogue.bias {
             let bias = operands.get(bias).ok_or_else(wrong)?;
@@ -299,6 +319,16 @@ impl Matmul {
         let beta = epilogue.c.map_or(0.0, |(_, beta)| beta.value(scalars));
         Ok(Self { desc, layouts, addresses, alpha: epilogue.alpha.value(scalars), beta })
     }
+}
+
+/// How cuBLASLt takes the scales of A (0) or B (1) for blocks of so many rows or columns. Those of 128 elements lie side by side along M or
+/// N, those of squares along K, in rows of whole 16 bytes.
+pub(super) fn scales_layout(of: usize, rows: i64, shape: &[i64]) -> Option<ViewLayout> {
+    let [along, across] = if (rows == 1) == (of == 0) { [0, 1] } else { [1, 0] };
+    let row = shape.get(along)?;
+    let mut stride = [1; 2];
+    stride[across] = if rows == 1 { *row } else { (row + 3) / 4 * 4 };
+    ViewLayout::strided(shape, &stride)
 }
 
 /// cuBLASLt's word for it.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cutemplate::launch::cudarc::driver::{CudaStream, result};
 use cutemplate::launch::{AnyKernel, DriverError, Gpu, LaunchError, Protocol, Samples, Subject};
-use cutemplate::plan::{Abi, Plan};
+use cutemplate::plan::{Abi, Plan, Product};
 use cutemplate::units::Bytes;
 use cutemplate::verify::{Fill, TensorLayout};
-use cutemplate::view::ViewRef;
+use cutemplate::view::{Access, ViewRef};
 
 use super::baseline::{Baseline, Library, Timer};
 use super::buffers::{Buffers, Copies};
@@ -16,7 +16,7 @@ use super::meter::{Meter, Reading};
 use super::report::{BaselineRow, Ceilings, ProductReport, ProductRow, Rejected};
 use super::sustained::{Looped, Sustained, sustain};
 use super::trial::Trial;
-use super::{BenchError, How, rotation};
+use super::{BenchError, How, lt, rotation};
 
 /// M, N, K and L, from the layouts of A, B, .., D.
 fn problem(layouts: &[TensorLayout]) -> Option<[i64; 4]> {
@@ -53,6 +53,7 @@ pub(crate) fn products(
     let (Some(first), Some(problem)) = (kernels.first(), problem(layouts)) else { return Err(BenchError::Nothing) };
     // The default stream cannot be recorded.
     let stream = gpu.context().new_stream().map_err(DriverError::of("cuStreamCreate"))?;
+    let layouts = &as_taken(first.plan(), layouts)[..];
     let size = size(first.plan(), layouts);
     let (sets, l2) = rotation(size.all, gpu.l2(), how.warm);
     let copied = if how.ceilings { size.all } else { 0 };
@@ -125,6 +126,16 @@ pub(crate) fn products(
         graph: how.graph,
         l2,
     })
+}
+
+/// The layouts, those of scales as the library takes them.
+fn as_taken(plan: &Plan, layouts: &[TensorLayout]) -> Vec<TensorLayout> {
+    let (mut layouts, rows) = (layouts.to_vec(), plan.product().and_then(Product::block_scales));
+    let first = plan.operands().iter().filter(|operand| operand.access == Access::Read).count().saturating_sub(2);
+    for (of, (layout, rows)) in layouts.iter_mut().skip(first).zip(rows.into_iter().flatten()).enumerate() {
+        *layout = lt::scales_layout(of, rows, layout.layout.shape()).map_or(*layout, TensorLayout::from);
+    }
+    layouts
 }
 
 /// Bytes of the operands.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cutemplate::dtype::DType;
 use cutemplate::launch::cudarc::driver::CudaStream;
 use cutemplate::launch::{AnyKernel, DeviceTensor};
-use cutemplate::plan::{Abi, Plan};
+use cutemplate::plan::{Abi, Plan, Product, SCALED_K};
 use cutemplate::verify::{Baseline, Fill, Tensor, TensorLayout, Verdict, check_against};
 use cutemplate::view::Access;
 
@@ -50,8 +50,13 @@ impl Trial {
         // The library sums up all 8-bit floats in few bits, but not the f16 that all of them are.
         let is_narrow = |t: &Tensor| matches!(t.dtype(), DType::E4m3 | DType::E5m2);
         if is_narrow(a) {
-            let [a, b] = [a, b].map(Tensor::to_f16);
-            let (mut a, mut b) = (a?, b?);
+            let scaled = plan.product().and_then(Product::block_scales).zip(tensors.split_last());
+            let (mut a, mut b) = match scaled {
+                Some(([rows, columns], (_, [.., of_a, of_b]))) => {
+                    (a.scaled(of_a, &[rows, SCALED_K])?, b.scaled(of_b, &[SCALED_K, columns])?)
+                }
+                _ => (a.to_f16()?, b.to_f16()?),
+            };
             multiply(&DeviceTensor::upload(stream, &a)?, &DeviceTensor::upload(stream, &b)?, &mut product)?;
             for factor in [&mut a, &mut b] {
                 factor.make_absolute();

@@ -30,6 +30,7 @@ pub struct Product {
     alpha: Option<usize>,
     beta: Option<usize>,
     arithmetic: Arithmetic,
+    block_scales: Option<BlockScales>,
 }
 
 named! {
@@ -67,6 +68,15 @@ impl Groups {
     }
 }
 
+/// Rows of A, and columns of B, that share a scale: 1, or [`SCALED_K`]. Each scale is of so many elements along K.
+pub type BlockScales = [i64; 2];
+
+/// Elements along K that share a scale.
+pub const SCALED_K: i64 = 128;
+
+/// The names of the scales of A, (M/rows, K/128), and of B, (K/128, N/columns): the last operands that a product reads.
+pub(crate) const SCALES: [&str; 2] = ["ScaleA", "ScaleB"];
+
 /// How the factors of a product are multiplied and added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arithmetic {
@@ -94,8 +104,8 @@ impl Product {
         let function = epilogue.function();
         let has_c = function.inputs() > 1 && !function.unused_inputs().contains(&1);
         let (alpha, beta) = (function.only_scaled(0), function.only_scaled(1));
-        let (groups, arithmetic) = (Groups::None, Arithmetic::F32);
-        Self { epilogue, scalar_params, batched, groups, has_c, alpha, beta, arithmetic }
+        let (groups, arithmetic, block_scales) = (Groups::None, Arithmetic::F32, None);
+        Self { epilogue, scalar_params, batched, groups, has_c, alpha, beta, arithmetic, block_scales }
     }
 
     /// The same, its sums computed so.
@@ -111,6 +121,16 @@ impl Product {
     /// How rows fall into groups.
     pub fn groups(&self) -> Groups {
         self.groups
+    }
+
+    /// The same with scales of blocks.
+    pub(crate) fn scaled_by_blocks(self, block_scales: Option<BlockScales>) -> Self {
+        Self { block_scales, ..self }
+    }
+
+    /// The blocks that have scales, if blocks do: each 128 products are multiplied by the product of their two scales.
+    pub fn block_scales(&self) -> Option<BlockScales> {
+        self.block_scales
     }
 
     /// How its sums are computed.
@@ -176,8 +196,8 @@ impl Product {
     /// The extents of a problem, M, N, K and perhaps L, and those that the modes of these operands have.
     pub(crate) fn problem_shape(&self, operands: &[Operand]) -> ProblemShape {
         let modes = operands.iter().map(|Operand { name, strides, .. }| match *name {
-            "A" => [0, 2, 3][..strides.len()].to_vec(),
-            "B" => [2, 1, 3][..strides.len()].to_vec(),
+            "A" | "ScaleA" => [0, 2, 3][..strides.len()].to_vec(),
+            "B" | "ScaleB" => [2, 1, 3][..strides.len()].to_vec(),
             name if Some(name) == self.groups.operand() => vec![3],
             _ => [0, 1, 3][..strides.len()].to_vec(),
         });
@@ -187,6 +207,11 @@ impl Product {
             "D(m,n) is the sum over k of A(m,k) * B(k,n), with C(m,n) and auxiliary elements of the same m and n",
             "A is (M,K), B is (K,N), and the others are (M,N); a broadcast mode has stride 0, not extent 1",
         );
+        let scales = SCALES.iter().zip(self.block_scales.iter().flatten()).enumerate();
+        let shape = scales.fold(shape, |shape, (of, (name, rows))| {
+            let index = operands.iter().position(|operand| operand.name == *name).unwrap_or(operands.len());
+            shape.with_groups(index, of, *rows).with_groups(index, 1 - of, SCALED_K)
+        });
         match self.batched {
             _ if is_one => shape.with_example(&[255, 130, 67]),
             true => shape.with_example(&[131, 67, 45, 3]).with_batches(3),

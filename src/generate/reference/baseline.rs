@@ -7,7 +7,7 @@ use super::sums::{Spread, is_integer, largest, least};
 use super::tf32;
 use crate::dtype::{DType, Element};
 use crate::expr::Bounds;
-use crate::plan::{Arithmetic, Baseline, ReferenceError};
+use crate::plan::{Arithmetic, Baseline, Product, ReferenceError};
 use crate::tensor::{Elements, Scalar, Tensor, parallel, with_scalar};
 use crate::view::ViewLayout;
 
@@ -27,10 +27,12 @@ impl<'a> Given<'a> {
         baseline: Baseline<'a>,
         inputs: &[&Tensor],
         [m, n, k, l]: [i64; 4],
-        arithmetic: Arithmetic,
+        of: &Product,
     ) -> Result<Self, ReferenceError> {
+        let arithmetic = of.arithmetic();
         let Baseline { product, sizes } = baseline;
         let wrong = |found: String| Err(ReferenceError::Baseline { found });
+        let of_scales = of.scales(inputs);
         let factors = || inputs.iter().take(2).flat_map(|t| values(t, 0));
         let spread = Spread::of(k.max(0) as usize, arithmetic);
         let spread = match arithmetic {
@@ -39,7 +41,8 @@ impl<'a> Given<'a> {
             Arithmetic::Fp8 { .. } => {
                 let of = |t: &&Tensor| (largest(values(t, 0)), least(t.dtype(), arithmetic));
                 let all: Vec<(f64, f64)> = inputs.iter().take(2).map(of).collect();
-                spread.of_small(k.max(0) as usize, [all[0], all[1]])
+                let scale: f64 = of_scales.iter().flatten().map(|t| largest(values(t, 0))).product();
+                spread.of_small(k.max(0) as usize, [(all[0].0 * scale, all[0].1 * scale), all[1]])
             }
         };
         let library = match arithmetic {
@@ -56,7 +59,9 @@ impl<'a> Given<'a> {
         if library.relative >= 0.5 {
             return wrong(format!("K = {k}: a sum of that many products may have no correct digit"));
         }
-        let integers = inputs.iter().take(2).all(|t| first(t.size(), |i| values(t, i), |x| !exact(x)).is_none());
+        // What scales multiply was rounded by the library.
+        let integers = of_scales.is_none()
+            && inputs.iter().take(2).all(|t| first(t.size(), |i| values(t, i), |x| !exact(x)).is_none());
         let given = Self { baseline, spread, library, integers };
         let wrong_one = |(product, size): (f32, f32)| {
             // The comparison is false for NaN.

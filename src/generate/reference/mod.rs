@@ -2,6 +2,7 @@
 //! coordinates.
 
 mod baseline;
+mod blocks;
 mod each;
 mod elementwise;
 mod product;

@@ -8,7 +8,7 @@ use super::baseline::{Given, GivenSums};
 use super::sums::{Computed, ComputedSums, Grouping};
 use crate::dtype::DType;
 use crate::expr::{Accept, Bounds, Evaluator, ExprError, MAX_INPUTS, Outputs};
-use crate::plan::{Accepted, Case, Cursor, Groups, InputElement, Product, Reference, ReferenceError};
+use crate::plan::{Accepted, Case, Cursor, Groups, InputElement, Product, Reference, ReferenceError, SCALED_K, SCALES};
 use crate::tensor::parallel::GRAIN;
 use crate::tensor::{Elements, Tensor, carried};
 
@@ -23,12 +23,11 @@ impl Reference for Product {
             case.alone()?;
         }
         let sums = match case.baseline {
-            Some(baseline) if extents[2] > 0 => {
-                Sums::Given(Given::new(baseline, case.inputs, extents, self.arithmetic())?)
-            }
+            Some(baseline) if extents[2] > 0 => Sums::Given(Given::new(baseline, case.inputs, extents, self)?),
             _ => {
+                let scales = self.scales(case.inputs).zip(self.block_scales());
                 let groups = Grouping::of(self.groups(), ends.map(|(ends, _)| *ends), extents[0]);
-                Sums::Computed(Computed::new(inputs[0], inputs[1], extents, self.arithmetic()).grouped(groups))
+                Sums::Computed(Computed::new(inputs[0], inputs[1], extents, self.arithmetic(), scales).grouped(groups))
             }
         };
         Ok(vec![Box::new(Matrices::new(self, evaluator, (case, inputs), sums))])
@@ -47,6 +46,18 @@ impl Reference for Product {
 
     fn product(&self) -> Option<&Product> {
         (self.groups() == Groups::None).then_some(self)
+    }
+}
+
+impl Product {
+    /// How many scales are read: the last inputs.
+    fn scale_tensors(&self) -> usize {
+        self.block_scales().map_or(0, |_| SCALES.len())
+    }
+
+    /// The scales of blocks of A and of B, of a launch's inputs.
+    pub(super) fn scales<'a>(&self, inputs: &[&'a Tensor]) -> Option<[&'a Tensor; 2]> {
+        self.block_scales().and_then(|_| inputs.last_chunk()).copied()
     }
 }
 
@@ -97,10 +108,18 @@ fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Tensor], ends:
     let [a, b] = [factors[0].shape(), factors[1].shape()];
     let ([m, k, batches @ ..], [k_b, n, batches_b @ ..]) = (a, b) else { return None };
     let shape: Vec<i64> = [*m, *n].into_iter().chain(batches.iter().copied()).collect();
+    let (rest, scales) = rest.split_at_checked(rest.len().checked_sub(product.scale_tensors())?)?;
     let of_groups = ends.unwrap_or(batches);
     let is_other = |other: &[i64]| other == shape || (other.len() == 3 && other == [&[*m, *n], of_groups].concat());
     let fits = k == k_b && of_groups == batches_b && rest.iter().all(|t| is_other(t.shape()));
     let fits = fits && (batches.is_empty() || batches == of_groups);
+    let blocks = |extent: &i64, of: i64| (*extent + of - 1) / of;
+    let scaled = scales.iter().zip(product.block_scales().into_iter().flatten()).enumerate().all(|(of, (t, rows))| {
+        let [row, block] = [blocks(&shape[of], rows), blocks(k, SCALED_K)];
+        let own = if of == 0 { [row, block] } else { [block, row] };
+        t.shape().iter().eq(own.iter().chain(batches))
+    });
+    let fits = fits && scaled;
     (fits && batches.len() == usize::from(product.is_batched())).then_some(())?;
     let k = if product.reads_factors(scalars) { *k } else { 0 };
     Some([*m, *n, k, batches.first().copied().unwrap_or(1)])
@@ -146,7 +165,7 @@ impl<'a> Matrices<'a> {
             unused_c: !product.has_c() && product.epilogue().function().inputs() > 1,
             only_sums: product.epilogue().function().is_first_input(),
             named: case.read().take(inputs.len()).skip(2).map(|o| (o.name, o.dtype)).collect(),
-            others: inputs.iter().skip(2).copied().collect(),
+            others: inputs.iter().take(inputs.len() - product.scale_tensors()).skip(2).copied().collect(),
         }
     }
 }

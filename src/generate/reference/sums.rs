@@ -1,9 +1,10 @@
 //! Bounds of sums of products: every accumulator of a product of matrices.
 
+use super::blocks::Blocks;
 use super::tf32;
 use crate::dtype::DType;
 use crate::expr::{Bounds, Compute};
-use crate::plan::{Arithmetic, Groups};
+use crate::plan::{Arithmetic, BlockScales, Groups};
 use crate::tensor::parallel::GRAIN;
 use crate::tensor::{Elements, Scalar, Tensor, with_scalar};
 
@@ -26,19 +27,21 @@ pub(super) struct Computed {
     /// Elements of A, `(M,K,L)`, those of one m and l side by side.
     a: Vec<f32>,
     /// Elements of B, `(K,N,L)`, those of one k and l side by side.
-    b: Vec<f32>,
+    pub(super) b: Vec<f32>,
     /// For each element of A and B, the distance to the other way to round it; empty if they are not rounded.
     steps: [Vec<f32>; 2],
-    n: usize,
-    k: usize,
+    pub(super) n: usize,
+    pub(super) k: usize,
     /// Matrices of A, and of D.
     batches: usize,
     groups: Grouping,
     /// For each l and n, whether all elements of B are integers.
-    integers: Vec<bool>,
+    pub(super) integers: Vec<bool>,
     /// Of A and B, the sizes that what is smaller counts as.
-    least: [f64; 2],
-    spread: Spread,
+    pub(super) least: [f64; 2],
+    pub(super) spread: Spread,
+    /// The scales of blocks.
+    blocks: Option<Blocks>,
 }
 
 /// The matrix of B that a row is multiplied with.
@@ -90,7 +93,7 @@ pub(super) struct ComputedSums<'a> {
 }
 
 /// The elements of a tensor `(X,Y)` or `(X,Y,L)`, as `(L,X,Y)`.
-fn packed(tensor: &Tensor, batches: usize) -> Vec<f32> {
+pub(super) fn packed(tensor: &Tensor, batches: usize) -> Vec<f32> {
     // Every factor is an f32, or of a type whose values all are.
     let all: Vec<f32> = with_scalar!(tensor.dtype(), T => match tensor.span::<T>() {
         Some(span) => tensor.offsets().map(|at| span[at].value() as f32).collect(),
@@ -129,7 +132,13 @@ pub(super) fn is_integer(x: f32) -> bool {
 
 impl Computed {
     /// For `[M, N, K, L]`; a K of 0 takes the place of factors that are not read.
-    pub(super) fn new(a: &Tensor, b: &Tensor, extents: [i64; 4], arithmetic: Arithmetic) -> Self {
+    pub(super) fn new(
+        a: &Tensor,
+        b: &Tensor,
+        extents: [i64; 4],
+        arithmetic: Arithmetic,
+        scales: Option<([&Tensor; 2], BlockScales)>,
+    ) -> Self {
         let [_, n, k, batches] = extents.map(|e| e.max(0) as usize);
         let of_b = b.shape().get(2).map_or(1, |l| (*l).max(0) as usize);
         let least = [a, b].map(|factor| least(factor.dtype(), arithmetic));
@@ -144,7 +153,8 @@ impl Computed {
             flags.iter_mut().zip(elements).for_each(|(flag, x)| *flag &= is_integer(*x));
         }
         let spread = Spread::of(k, arithmetic);
-        Self { a, b, steps, n, k, batches, groups: Grouping::None, integers, least, spread }
+        let blocks = scales.map(|(scales, rows)| Blocks::new(scales, rows, batches));
+        Self { a, b, steps, n, k, batches, groups: Grouping::None, integers, least, spread, blocks }
     }
 
     /// The same of groups of rows.
@@ -152,7 +162,7 @@ impl Computed {
         Self { groups, ..self }
     }
 
-    fn row_of_a(&self, m: usize, l: usize) -> &[f32] {
+    pub(super) fn row_of_a(&self, m: usize, l: usize) -> &[f32] {
         self.row(&self.a, m, l)
     }
 
@@ -179,7 +189,7 @@ impl Computed {
         moved
     }
 
-    fn column_of_b(&self, n: usize, l: usize) -> impl Iterator<Item = f32> {
+    pub(super) fn column_of_b(&self, n: usize, l: usize) -> impl Iterator<Item = f32> {
         (0..self.k).map(move |k| self.b[(l * self.k + k) * self.n + n])
     }
 
@@ -202,6 +212,9 @@ impl Computed {
 
     /// The bounds of all n, NaN where a row is of no group.
     fn bounds_of(&self, m: usize, l: usize) -> Vec<Bounds> {
+        if let Some(blocks) = &self.blocks {
+            return self.scaled_bounds_of(blocks, m, l);
+        }
         let Some(of_b) = self.groups.matrix(m, l) else { return vec![Bounds::point(f64::NAN); self.n] };
         let row = self.row_of_a(m, l);
         let (mut sums, mut sizes) = (vec![0.0_f64; self.n], vec![0.0_f64; self.n]);
@@ -493,7 +506,7 @@ mod tests {
     fn factors_of_16_bits_are_summed_exactly() {
         let (m, n, k) = (3, 5, 20);
         let (a, b) = (factor(m, k, Fill::Integers, 1), factor(k, n, Fill::Integers, 2));
-        let factors = Computed::new(&a, &b, [m, n, k, 1].map(|e| e as i64), Arithmetic::TensorCores);
+        let factors = Computed::new(&a, &b, [m, n, k, 1].map(|e| e as i64), Arithmetic::TensorCores, None);
         let mut sums = factors.starting_at(0);
         for row in 0..m {
             for column in 0..n {
@@ -507,7 +520,7 @@ mod tests {
     fn what_lies_halfway_between_two_tf32_may_go_either_way() {
         let bounds = |a: f32, b: f32| {
             let [a, b] = [(a, [1, 4]), (b, [4, 1])].map(|(x, shape)| Tensor::of(&[x; 4], &shape).expect("small"));
-            Computed::new(&a, &b, [1, 1, 4, 1], Arithmetic::Tf32).starting_at(0).next()
+            Computed::new(&a, &b, [1, 1, 4, 1], Arithmetic::Tf32, None).starting_at(0).next()
         };
         assert_eq!(bounds(3.0, 2048.0), Bounds::point(4.0 * 3.0 * 2048.0));
         // Nearer to 2048 than to 2050.
@@ -578,8 +591,8 @@ mod tests {
             with_scalar!(dtype, T => tensor.set_each::<T>(|_| T::nearest(a.into())));
             let mut b = Tensor::new(DType::E4m3, TensorLayout::contiguous(32, 1)).expect("small");
             b.set_each::<crate::dtype::E4m3>(|_| Scalar::nearest(1.0));
-            let sums = Computed::new(&tensor, &b, [1, 1, 32, 1], Arithmetic::Fp8 { promoted: 0 }).starting_at(0).next();
-            let (low, high) = sums.range().expect("numbers");
+            let sums = Computed::new(&tensor, &b, [1, 1, 32, 1], Arithmetic::Fp8 { promoted: 0 }, None);
+            let (low, high) = sums.starting_at(0).next().range().expect("numbers");
             (high - low) / 2.0
         };
         let [small, normal] = [2.0_f32.powi(-9), 2.0_f32.powi(-6)].map(|a| spread(a, DType::E4m3));

@@ -387,6 +387,43 @@ impl Tensor {
         Ok(wide)
     }
 
+    /// The same elements in f32, with the same strides, each times the scale of its block, which has so many coordinates along each mode.
+    ///
+    /// # Errors
+    /// As [`Tensor::new`].
+    ///
+    /// ```
+    /// use cutemplate::dtype::E4m3;
+    /// use cutemplate::verify::Tensor;
+    ///
+    /// // (2,3) of 1, and scales (2,2) for blocks of (1,2).
+    /// let ones = Tensor::of(&[E4m3(0x38); 6], &[2, 3]).expect("six elements");
+    /// let scales = Tensor::of(&[2.0_f32, 3.0, 4.0, 5.0], &[2, 2]).expect("four elements");
+    /// assert_eq!(ones.scaled(&scales, &[1, 2])?.to_vec::<f32>(), Some(vec![2.0, 2.0, 3.0, 4.0, 4.0, 5.0]));
+    /// # Ok::<(), cutemplate::verify::TensorError>(())
+    /// ```
+    pub fn scaled(&self, scales: &Tensor, block: &[i64]) -> Result<Tensor, TensorError> {
+        let mut wide = Tensor::new(DType::F32, self.layout())?;
+        let (shape, strides) = (self.shape(), scales.layout().layout);
+        let mut crd = vec![0_i64; shape.len()];
+        with_scalar!(self.dtype, T => if let (Some(to), Some(from)) = (wide.span_mut::<f32>(), self.span::<T>()) {
+            for at in self.offsets() {
+                let blocks = crd.iter().zip(block.iter().chain(core::iter::repeat(&1)));
+                let scale: i64 = blocks.zip(strides.stride()).map(|((c, block), stride)| c / block * stride).sum();
+                let scale = usize::try_from(scale).ok().and_then(|at| scales.span::<f32>()?.get(at).copied());
+                to[at] = from[at].value() as f32 * scale.unwrap_or(f32::NAN);
+                for mode in (0..crd.len()).rev() {
+                    crd[mode] += 1;
+                    if crd[mode] < shape[mode] {
+                        break;
+                    }
+                    crd[mode] = 0;
+                }
+            }
+        });
+        Ok(wide)
+    }
+
     /// Fills the elements with a mark: a NaN that [`check`](crate::verify::check) recognises as never written. Types
     /// without NaN payloads have no such mark: see [`fill_unwritten`](crate::verify::fill_unwritten).
     pub fn fill_unwritten(&mut self) {

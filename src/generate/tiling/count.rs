@@ -63,12 +63,18 @@ impl Tiling {
         })
     }
 
-    /// Accumulators of one thread, in registers of 32 bits: of all MMAs, twice where sums are promoted.
-    pub(super) fn accumulators(&self) -> u64 {
+    /// Accumulators of one thread, in registers of 32 bits: of all MMAs, and of sums that are promoted. Those that are promoted after each
+    /// k-tile are of as many rows as all warpgroups multiply by one instruction.
+    pub(crate) fn accumulators(&self) -> u64 {
         let threads = u64::from(self.threads_of_tile()).max(1);
         let of = |mma: &TileMma| {
             let [m, n] = mma.tile_of(Operand::C);
-            (m * n) as u64 / threads * (1 + u64::from(mma.promotion.is_some()))
+            let promoted =
+                mma.promotion.as_ref().map_or(0, |promotion| match mma.tiled().and_then(|mma| mma.tile_mnk()) {
+                    Ok([rows, _, _]) if promotion.every == 1 => rows,
+                    _ => m,
+                });
+            ((m + promoted) * n) as u64 / threads
         };
         self.mmas.iter().map(of).sum()
     }

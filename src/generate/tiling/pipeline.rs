@@ -20,7 +20,7 @@ pub struct Pipeline {
 /// What the mbarriers of a pipeline wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrivals {
-    /// `full`: the thread that asks TMA says that a stage is being filled.
+    /// `full`: the thread that asks TMA says that a stage is being filled, and each thread of a warp that copies into it.
     pub full: u32,
     /// Bytes that TMA brings to a stage.
     pub bytes: Bytes,
@@ -44,17 +44,23 @@ impl Tiling {
 
     /// What the mbarriers of a pipeline wait for.
     pub fn arrivals(&self, pipeline: &Pipeline) -> Arrivals {
-        let (mut bytes, mut receivers) = (0, 1);
+        let (mut bytes, mut receivers, mut full) = (0, 1, 0);
         for copy in self.copies_of(pipeline) {
-            if let Engine::Tma { sharers, .. } = copy.engine {
-                // Itself, and of a row or column of the cluster the others.
-                receivers += sharers.saturating_sub(1);
-                bytes += copy.tile.iter().product::<i64>() as u64 * copy.dtype.bytes().0;
+            match &copy.engine {
+                Engine::Tma { sharers, .. } => {
+                    // Itself, and of a row or column of the cluster the others.
+                    receivers += sharers.saturating_sub(1);
+                    bytes += copy.tile.iter().product::<i64>() as u64 * copy.dtype.bytes().0;
+                }
+                Engine::Threads { threads, .. } if copy.completes == Completion::Mbarrier => {
+                    full += (threads.size() as u32).next_multiple_of(32);
+                }
+                Engine::Threads { .. } | Engine::Fragments(_) => {}
             }
         }
         let warps = self.threads_of_tile().div_ceil(32);
         Arrivals {
-            full: u32::from(bytes > 0),
+            full: full + u32::from(bytes > 0),
             bytes: Bytes(bytes),
             empty: warps * receivers,
             turn: if self.teams() > 1 { warps } else { 0 },

@@ -32,7 +32,7 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&str, &str, &str); 20] = [
+const BY_DIGEST: [(&str, &str, &str); 21] = [
     (
         "attention/work_varlen.cuh",
         "attention_bf16_32_causal_varlen_lse",
@@ -49,7 +49,12 @@ const BY_DIGEST: [(&str, &str, &str); 20] = [
     (
         "gemm/mainloop_promoted.cuh",
         "gemm_e5m2_e4m3_promote128_e4m3_nnt_128x128x64_cluster1x2_sm90a",
-        "53 lines beside a consumer that is that of the whole texts",
+        "75 lines beside a consumer that is that of the whole texts",
+    ),
+    (
+        "gemm/unscaled.cuh",
+        "gemm_e5m2_e4m3_promote128_e4m3_nnt_128x128x64_cluster1x2_sm90a",
+        "ten lines: how a sum moves to f32",
     ),
     (
         "gemm/pingpong.cuh",
@@ -88,11 +93,12 @@ const ONLY_VALUES: [(&str, &str); 12] = [
 ];
 
 /// Templates that no kernel of the catalogue has.
-const ELSEWHERE: [(&str, &str); 5] = [
+const ELSEWHERE: [(&str, &str); 6] = [
     ("gemm/groups.cuh", "groups of rows: `exec_ptx` runs products of them"),
     ("gemm/scheduler_grouped.cuh", "which group a tile is of: the same"),
     ("gemm/store_group.cuh", "the last rows of a group: the same"),
     ("rows/meet.cuh", "also has clusters, which no kernel for sm_80 has: `row_presets` plans them"),
+    ("gemm/scaled.cuh", "scales of blocks: `exec_ptx::narrow` runs them in each kind of tile"),
     ("dispatch.rs", "a module that chooses among measured kernels: `build` tests it"),
 ];
 

@@ -76,6 +76,8 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("a launch of two texts", of_two_texts()),
         ("8-bit floats on an architecture without their tensor cores", rejected("dtype=e4m3")),
         ("8-bit floats beside others, promoted within k-tiles", narrow("dtype=bf16\ndtype_b=e5m2\npromote=128")),
+        ("a scale without the other", narrow("dtype=e4m3\nscale_a=1x128")),
+        ("scales of more or fewer elements", narrow("dtype=e4m3\nscale_a=1x128\nscale_b=128x128\ntile=128x128x64")),
         ("a type of D that 8-bit floats have none of", narrow("dtype=e4m3\nout=e5m2\npromote=96")),
         ("rows of a D of 8 bits that no swizzle has", narrow("dtype=e4m3\nout=e4m3\ntile=128x80x128")),
         ("two accumulators for each sum of a large tile", narrow("dtype=e4m3\npromote=128\ntile=128x256x128")),

@@ -5,7 +5,7 @@ use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::expr::Function;
 use cutemplate::plan::{Plan, ProblemShape};
-use cutemplate::recipe::gemm::{Consumers, Factors};
+use cutemplate::recipe::gemm::{Block, Consumers, Factors};
 use cutemplate::recipe::product::{Extents, Major};
 use cutemplate::recipe::{Gemm, Raster, Recipe};
 use cutemplate::verify::{Fill, TensorLayout};
@@ -125,6 +125,13 @@ pub(crate) fn drawn(index: u64) -> Gemm {
             *n = if recipe.out == DType::E4m3 { n.next_multiple_of(32) } else { *n };
             *n = if recipe.promote > 0 { (*n).min(128) } else { *n };
         }
+    }
+    // Scales come with k-tiles of as many elements as they are of.
+    if is_narrow && (any || recipe.tile.0[2] == 128) && random.chance(50) {
+        let block = |random: &mut Random| Some(random.pick(Block::ALL));
+        (recipe.promote, recipe.scale_a, recipe.scale_b) = (128, block(random), block(random));
+        let n = &mut recipe.tile.0[1];
+        *n = if any { *n } else { (*n).min(128) };
     }
     if is_full {
         as_full_as_it_is_right(&mut recipe);

@@ -33,10 +33,9 @@ impl Needs<'_> {
         m * n / u64::from(self.tiling.threads_of_tile()).max(1)
     }
 
-    /// The same during a mainloop: twice as many where sums move to f32.
+    /// The same during a mainloop: more where sums move to f32.
     pub(super) fn held(&self) -> u64 {
-        let promotes = self.tiling.mmas.iter().any(|mma| mma.promotion.is_some());
-        self.accumulators() * (1 + u64::from(promotes))
+        self.tiling.accumulators()
     }
 }
 

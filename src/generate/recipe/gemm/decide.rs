@@ -129,7 +129,10 @@ impl Part {
 pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
     checks::kernel_name(&mut checks, name);
-    let product = recipe.epilogue().product(&mut checks).map(|product| product.computed(recipe.arithmetic()));
+    let product = recipe
+        .epilogue()
+        .product(&mut checks)
+        .map(|product| product.computed(recipe.arithmetic()).scaled_by_blocks(recipe.block_scales()));
     let fits = settings(recipe, &mut checks);
     let mut parts = Vec::new();
     for isa in Isa::ALL {
@@ -235,7 +238,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
         one_instruction(&tiling, checks);
     }
     let tensors = recipe.tensors(&product);
-    let reads = tensors.get(2..tensors.len() - recipe.epilogue.outputs()).unwrap_or_default();
+    let reads = tensors.get(recipe.epilogue_inputs(tensors.len())).unwrap_or_default();
     let budget = Budget::of(isa, &Needs { recipe, tiling: &tiling, reads });
     let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
     shared_memory(isa, &tiling, own_targets, checks);

@@ -5,10 +5,11 @@ use askama::Template;
 use super::Factors;
 use super::budget::{Budget, Warpgroups, Warps};
 use super::decide::{Isa, Part};
+use super::tilings::Scales;
 use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
-use crate::plan::{Groups, Int, Plan};
+use crate::plan::{Groups, Int, Operand, Plan, SCALED_K, SCALES};
 use crate::recipe::product::{EpilogueText, Tensor, stride_params};
 use crate::tiling::{Arrivals, Inner, Lives, SmemTensor, Tiling};
 use crate::units::Bytes;
@@ -31,6 +32,22 @@ struct Common<'a> {
     tensors: Vec<Shared>,
     /// The alignment of shared memory.
     align: u64,
+    scales: Vec<ScalesText>,
+}
+
+/// The scales of a factor.
+struct ScalesText {
+    factor: &'static str,
+    name: &'static str,
+    param: String,
+    /// The mode of D that the factor's rows lie along.
+    mode: usize,
+    granule: i64,
+    /// Of all of them, in global memory.
+    shape: String,
+    strides: String,
+    /// The layout of a stage's by element of D, (BM,BN,STAGES).
+    view: String,
 }
 
 /// An array in shared memory.
@@ -167,6 +184,15 @@ impl Common<'_> {
         self.part.tiling.streams_k()
     }
 
+    /// The scales of blocks of A and B.
+    fn scales(&self) -> &[ScalesText] {
+        &self.scales
+    }
+
+    fn has_scales(&self) -> bool {
+        !self.scales.is_empty()
+    }
+
     /// Whether a CTA computes its tile from the turn's number, instead of advancing from the tile before.
     fn finds_anew(&self) -> bool {
         self.part.isa == Isa::Sm80
@@ -215,12 +241,12 @@ impl Common<'_> {
     }
 
     /// The epilogue inputs, and D.
-    fn epilogue(&self) -> &[Tensor] {
-        &self.operands[2..]
+    fn epilogue(&self) -> impl Iterator<Item = &Tensor> {
+        self.reads().iter().chain(self.written())
     }
 
     fn reads(&self) -> &[Tensor] {
-        &self.operands[2..self.operands.len() - self.written().len()]
+        &self.operands[self.part.recipe.epilogue_inputs(self.operands.len())]
     }
 
     /// D, and E ahead of it.
@@ -345,6 +371,13 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
         piece("TilePiece", add_up, "adds up");
     }
     let mut operands = part.recipe.tensors(&part.product);
+    let scales: Vec<ScalesText> = scales(part, &operands);
+    let view = |scales: &ScalesText| Alias {
+        name: format!("View{}", scales.name),
+        ty: scales.view.clone(),
+        comment: "(BM,BN,STAGES)".to_owned(),
+    };
+    aliases.extend(scales.iter().map(view));
     for (factor, turns) in operands.iter_mut().zip(part.recipe.turns()) {
         // It is read from the workspace, where it lies the other way.
         if turns {
@@ -368,7 +401,44 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
         assertions,
         tensors: tiling.smem.iter().map(|tensor| shared(part, tensor)).collect(),
         align: tiling.smem.iter().map(|tensor| tensor.align.0).max().unwrap_or(16),
+        scales,
     }
+}
+
+/// The scales of blocks: where they lie, and which one an element of D is multiplied by.
+fn scales(part: &Part, operands: &[Operand]) -> Vec<ScalesText> {
+    let [bm, bn, _] = part.tiling.tile;
+    let text = |scales: Scales| {
+        let (Scales { mode, rows, granule, count }, apart_stages) = (scales, scales.apart());
+        let operand = operands.iter().find(|operand| operand.name == SCALES[mode])?;
+        let params = stride_params(operand);
+        let param = |mode: usize| params.get(mode)?.as_ref().map(|name| format!("params.{name}"));
+        // ScaleB is (K/128,N).
+        let (row, k) = (param(mode)?, param(1 - mode)?);
+        let (l, apart) =
+            (if part.recipe.batched { ", params.l" } else { "" }, param(2).map(|apart| format!(", {apart}")));
+        let extent = ["m", "n"][mode];
+        let stages = part.own.stages;
+        let along = [format!("Shape<Int<{granule}>,Int<{count}>>"), "Stride<_0,_1>".to_owned()];
+        let other = [emit::int([bn, bm][mode]), "_0".to_owned()];
+        let of = |which: usize| {
+            let [first, second] = if mode == 0 { [&along, &other] } else { [&other, &along] };
+            format!("{},{}", first[which], second[which])
+        };
+        Some(ScalesText {
+            factor: ["A", "B"][mode],
+            name: SCALES[mode],
+            param: operand.param.clone(),
+            mode,
+            granule,
+            shape: format!(
+                "make_shape(make_shape(Int<{rows}>{{}}, ceil_div(params.{extent}, {rows})), ceil_div(params.k, {SCALED_K}){l})"
+            ),
+            strides: format!("make_stride(make_stride(_0{{}}, {row}), {k}{})", apart.unwrap_or_default()),
+            view: format!("Layout<Shape<{},Int<{stages}>>, Stride<{},Int<{apart_stages}>>>", of(0), of(1)),
+        })
+    };
+    part.recipe.scales(&part.own).filter_map(text).collect()
 }
 
 /// The type of A and B: of tf32 the one that TMA made of f32, or f32 until it is rounded in registers.

@@ -2,7 +2,8 @@
 
 use super::Gemm;
 use super::decide::{Isa, Part};
-use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType, Product, WORKSPACE};
+use crate::dtype::DType;
+use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType, Product, SCALES, WORKSPACE};
 use crate::recipe::product::{Fields, number, stride_params};
 use crate::view::{Access, ViewLayout, ViewRef};
 
@@ -65,7 +66,8 @@ pub(super) fn params(part: &Part) -> ParamStruct {
     fields.extend(of.extents());
     fields.extend(of.scalars());
     if recipe.is_turned() {
-        fields.iter_mut().for_each(|(.., given)| *given = argument(*given));
+        let pairs = pairs(&operands);
+        fields.iter_mut().for_each(|(.., given)| *given = argument(*given, &pairs));
     }
     ParamStruct::new(fields)
 }
@@ -95,8 +97,9 @@ fn bytes(operand: &Operand) -> Field {
 }
 
 /// The argument of a transposed product's launch, where the text has B, A, and all transposed.
-fn argument(given: Given) -> Given {
-    let tensor = |tensor| if tensor < 2 { 1 - tensor } else { tensor };
+fn argument(given: Given, pairs: &[[usize; 2]]) -> Given {
+    let pair = |tensor| pairs.iter().find(|pair| pair.contains(&tensor));
+    let tensor = |tensor| pair(tensor).map_or(tensor, |[a, b]| a + b - tensor);
     let mode = |mode| if mode < 2 { 1 - mode } else { mode };
     match given {
         Given::Address { tensor: t } => Given::Address { tensor: tensor(t) },
@@ -113,7 +116,7 @@ fn argument(given: Given) -> Given {
 pub(super) fn oriented(part: &Part, views: &[ViewRef]) -> Vec<ViewRef> {
     let mut views = views.to_vec();
     if part.recipe.is_turned() {
-        views.swap(0, 1);
+        pairs(&part.arguments()).into_iter().for_each(|[a, b]| views.swap(a, b));
         for view in &mut views {
             let (mut shape, mut stride) = (view.layout.shape().to_vec(), view.layout.stride().to_vec());
             shape.swap(0, 1);
@@ -124,11 +127,18 @@ pub(super) fn oriented(part: &Part, views: &[ViewRef]) -> Vec<ViewRef> {
     views
 }
 
+/// A and B, and their scales, where there are any: those that change places in a turned product.
+fn pairs(operands: &[Operand]) -> Vec<[usize; 2]> {
+    let scales = operands.iter().position(|operand| SCALES.contains(&operand.name));
+    core::iter::once(0).chain(scales).map(|first| [first, first + 1]).collect()
+}
+
 /// The operands as a text has them: of a turned product B is its A, and all are transposed.
 pub(super) fn turned(mut operands: Vec<Operand>) -> Vec<Operand> {
-    operands.swap(0, 1);
-    for (operand, name) in operands.iter_mut().zip(["A", "B"]) {
-        operand.name = name;
+    for [a, b] in pairs(&operands) {
+        operands.swap(a, b);
+        let name = operands[a].name;
+        operands[a].name = core::mem::replace(&mut operands[b].name, name);
     }
     for operand in &mut operands {
         let strides: &mut Vec<ModeStride> = &mut operand.strides;
@@ -185,11 +195,23 @@ impl Gemm {
         let of_b = self.dtype_b.unwrap_or(self.dtype);
         let (dtypes, majors) = ([self.dtype.dtype(), of_b.dtype(), self.out], [self.a, self.b, self.d]);
         let mut operands = self.epilogue().operands(product.has_c(), dtypes, majors);
+        if self.block_scales().is_some() {
+            let strides = vec![ModeStride::Dynamic; if self.batched { 3 } else { 2 }];
+            let at = operands.len() - self.epilogue.outputs();
+            drop(operands.splice(at..at, SCALES.map(|name| Operand::new(name, DType::F32, Access::Read, &strides))));
+        }
         if self.is_turned() {
-            for (operand, param) in operands.iter_mut().zip(["b", "a"]) {
-                operand.param = param.to_owned();
+            for [a, b] in pairs(&operands) {
+                let param = core::mem::take(&mut operands[a].param);
+                operands[a].param = core::mem::replace(&mut operands[b].param, param);
             }
         }
         operands
+    }
+
+    /// The operands that the epilogue reads, of so many.
+    pub(super) fn epilogue_inputs(&self, operands: usize) -> core::ops::Range<usize> {
+        let scales = if self.block_scales().is_some() { SCALES.len() } else { 0 };
+        2..operands.saturating_sub(self.epilogue.outputs() + scales).max(2)
     }
 }

@@ -77,6 +77,11 @@ recipe! {
         dtype_b: Option<Factors>, "e5m2", if this.dtype_b.is_some();
         /// e4m3 and e5m2: elements of K after which the tensor cores' sum, of 14 bits, is added to a sum in f32, 0 for never
         promote: u32, "128", if this.promote != 0;
+        /// e4m3 and e5m2: block scales of A, f32: one for 128 elements of a row, or for 128 rows of them; see [`Gemm::block_scaled`]: 1x128,
+        /// 128x128
+        scale_a: Option<Block>, "1x128", if this.scale_a.is_some();
+        /// the same of B: one for 128 elements of a column, or for 128 columns of them; A and B both have them, or neither
+        scale_b: Option<Block>, "128x128", if this.scale_b.is_some();
         /// type of C and D: f32, or that of A and B; where A and B have 8 bits f16, bf16, f32 or e4m3
         out: DType, "f32";
         /// the function of the accumulator, of C's element and of auxiliary elements, in this order, that gives D, or D and E; they are a, b,
@@ -203,7 +208,26 @@ named! {
     Pingpong = "pingpong",
 }
 
-as_displayed!(Consumers, Factors, Groups);
+named! {
+    /// The elements of a factor that share a scale: so many of its rows (columns of B), and of K.
+    Block, "block":
+    /// 128 elements along K.
+    Row = "1x128",
+    /// 128 x 128.
+    Square = "128x128",
+}
+
+impl Block {
+    /// Rows of A, or columns of B.
+    pub fn rows(self) -> i64 {
+        match self {
+            Block::Row => 1,
+            Block::Square => 128,
+        }
+    }
+}
+
+as_displayed!(Block, Consumers, Factors, Groups);
 
 /// CTAs of a launch, at most: for the text of older architectures one for each tile, of all but the largest products.
 const MOST_CTAS: u32 = 1 << 16;
@@ -239,7 +263,16 @@ impl Gemm {
         let scaled = |extent: u32| u32::try_from(i64::from(extent) * dtype.vector() / self.dtype.vector());
         let of = |Extents([m, n, k]): Extents<3>| Extents([m, n, scaled(k).unwrap_or(u32::MAX)]);
         let out = if self.out == self.dtype.usual_out() { dtype.usual_out() } else { self.out };
-        Self { dtype, dtype_b: None, out, tile: of(self.tile), sm80_tile: of(self.sm80_tile), ..self }
+        Self {
+            dtype,
+            dtype_b: None,
+            scale_a: None,
+            scale_b: None,
+            out,
+            tile: of(self.tile),
+            sm80_tile: of(self.sm80_tile),
+            ..self
+        }
     }
 
     /// The same with another epilogue and its auxiliary tensors.
@@ -255,6 +288,8 @@ impl Default for Gemm {
             dtype: Factors::F16,
             dtype_b: None,
             promote: 0,
+            scale_a: None,
+            scale_b: None,
             out: DType::F16,
             epilogue: accumulator(),
             a: Major::Row,
@@ -387,6 +422,9 @@ impl Recipe for Gemm {
         }
         if self.promote != usual.promote {
             name += &format!("_promote{}", self.promote);
+        }
+        if let Some([of_a, of_b]) = self.block_scales() {
+            name += &format!("_scales{of_a}x{of_b}");
         }
         if self.out != self.dtype.dtype() {
             name += &format!("_{}", self.out);

@@ -60,10 +60,22 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
     let times = |copy: &TileCopy| if copy.is_of_k_tile() { steps } else { parts(tiling, copy) };
     let mut traffic: Vec<Traffic> =
         copies().filter_map(|(copy, count)| launch.traffic(copy, count, times(copy))).collect();
+    // Scales of blocks have a copy of their own: each tile of D reads those of its rows or columns.
+    let scales = |operand: &Operand, view: &ViewRef| {
+        let (copy, count) = copies().find(|(copy, _)| copy.global().is_some_and(|of| of.tensor == operand.name))?;
+        let all = |of_one: u64| blocks.saturating_mul(times(copy)).saturating_mul(of_one);
+        Some(Traffic {
+            requests: all(count.instructions),
+            sectors: all(count.sectors),
+            lines: all(lines(copy, count)),
+            lane_bytes: all(count.bytes.0),
+            ..launch.read(operand, view)
+        })
+    };
     // E is stored as D is.
     let of_d = traffic.iter().find(|traffic| traffic.written).copied();
     traffic.extend(part.operands().iter().skip(2).zip(others).filter_map(|(operand, view)| match operand.access {
-        Access::Read => Some(launch.read(operand, view)),
+        Access::Read => Some(scales(operand, view).unwrap_or_else(|| launch.read(operand, view))),
         Access::Write | Access::ReadWrite => of_d.map(|of_d| Traffic { operand: operand.name, ..of_d }),
     }));
     let each = |of: fn(&TileCopy, &CopyCount) -> u64| {

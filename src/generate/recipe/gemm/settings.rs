@@ -1,10 +1,10 @@
 //! Checks of settings that no architecture allows, and of combinations of settings.
 
-use super::{Consumers, Gemm, MOST_CTAS};
+use super::{Block, Consumers, Gemm, MOST_CTAS};
 use crate::diagnostic::Code;
 use crate::dtype::DType;
-use crate::plan::Groups;
 use crate::plan::checks::Checks;
+use crate::plan::{Groups, SCALED_K};
 use crate::recipe::product::Major;
 
 /// `16, 32 or 64`.
@@ -47,6 +47,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     }
     promotion(recipe, &mut refuse);
     groups(recipe, &mut refuse);
+    scales(recipe, &mut refuse);
     // A row of D is swizzled.
     let least = least_columns(recipe);
     let wgmma: Vec<u32> = (1..=256 / least).map(|count| least * count).collect();
@@ -191,6 +192,44 @@ fn groups(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static 
         );
         let required = "batched = false, d = row, split_k = 1, stream_k = 0, sm80_stream_k = 0".to_owned();
         refuse(Code::SplitK, found, required, because, "groups=none");
+    }
+}
+
+/// Why blocks cannot have the scales that are asked for.
+fn scales(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
+    let (every, k) = (recipe.promote, recipe.tile.0[2]);
+    let found = |of: Option<Block>| of.map_or_else(|| "auto".to_owned(), |block| block.to_string());
+    match [recipe.scale_a, recipe.scale_b] {
+        [None, None] => {}
+        [Some(_), Some(_)] if recipe.groups != Groups::None => {
+            let because = "a group begins at any row, and so within a block of scales";
+            let found = format!("scale_a, scale_b, groups = {}", recipe.groups);
+            refuse(Code::TensorCount, found, "groups = none".to_owned(), because, "groups=none");
+        }
+        [Some(_), Some(_)] if recipe.dtype.is_narrow() && [every, k] == [SCALED_K as u32; 2] => {}
+        [Some(_), Some(_)] => {
+            let because =
+                "the tensor cores' sum over the 128 elements of a scale is multiplied by it, k-tile by k-tile";
+            let found = format!("scale_a, scale_b, dtype = {}, promote = {every}, tile: BK = {k}", recipe.dtype);
+            refuse(
+                Code::TileDivides,
+                found,
+                "e4m3 or e5m2, promote = 128 and BK = 128".to_owned(),
+                because,
+                "promote=128",
+            );
+        }
+        [a, b] => {
+            let found = format!("scale_a = {}, scale_b = {}", found(a), found(b));
+            let because = "a sum is multiplied by the product of a scale of A and one of B";
+            refuse(
+                Code::TensorCount,
+                found,
+                "both, or neither".to_owned(),
+                because,
+                "scale_a=1x128 and scale_b=128x128",
+            );
+        }
     }
 }
 

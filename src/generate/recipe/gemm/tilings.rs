@@ -10,7 +10,7 @@ use crate::arch::Arch;
 use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, make_layout};
-use crate::plan::Arithmetic;
+use crate::plan::{Arithmetic, BlockScales, SCALES};
 use crate::recipe::product::{Extents, Major};
 use crate::tiling::{
     Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Promotion, Proxy, Role, SmemTensor,
@@ -116,7 +116,24 @@ impl Gemm {
     /// When a sum moves to f32, with so much of K in a k-tile.
     fn promotion(&self, of_k: i64) -> Option<Promotion> {
         let every = self.promote / u32::try_from(of_k).unwrap_or(1).max(1);
-        (self.promote > 0).then_some(Promotion { every, scales: Vec::new() })
+        let scales = if self.block_scales().is_some() { SCALES.to_vec() } else { Vec::new() };
+        (self.promote > 0).then_some(Promotion { every, scales })
+    }
+
+    /// Rows of A, and columns of B, of the blocks that have scales.
+    pub(super) fn block_scales(&self) -> Option<BlockScales> {
+        Some([self.scale_a?.rows(), self.scale_b?.rows()])
+    }
+
+    /// The scales of a k-tile of A and of one of B, as the text has them.
+    pub(super) fn scales(&self, own: &TextSettings) -> impl Iterator<Item = Scales> {
+        let rows = self.block_scales().map(|[a, b]| if self.is_turned() { [b, a] } else { [a, b] });
+        let of = move |(mode, rows): (usize, i64)| {
+            let extent = i64::from(own.tile.0[mode]);
+            let granule = gcd(rows, extent);
+            Scales { mode, rows, granule, count: extent / granule }
+        };
+        rows.into_iter().flatten().enumerate().map(of).collect::<Vec<_>>().into_iter()
     }
 
     /// A factor in global memory.
@@ -136,6 +153,66 @@ impl Gemm {
     pub(super) fn result(&self, align: Bytes) -> Place {
         Place::Global(Global { align, batched: self.have_l("D"), ..Global::matrix("D") })
     }
+}
+
+/// The scales of a factor in a k-tile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scales {
+    /// 0 for A, 1 for B.
+    pub(super) mode: usize,
+    /// Rows of the factor that share a scale.
+    pub(super) rows: i64,
+    /// Rows of a tile, from its first on, that share one wherever the tile lies.
+    pub(super) granule: i64,
+    /// Granules of a tile.
+    pub(super) count: i64,
+}
+
+impl Scales {
+    /// Elements from one stage to the next: stages begin at multiples of 16 bytes.
+    pub(super) fn apart(self) -> i64 {
+        (self.count + 3) / 4 * 4
+    }
+
+    /// In shared memory, a scale for each granule; and its copy, by a warp, which takes them from anywhere.
+    fn staged(self, recipe: &Gemm, own: &TextSettings) -> Result<(SmemTensor, TileCopy), LayoutError> {
+        let (name, count, int) = (SCALES[self.mode], self.count, IntTuple::int);
+        let lanes = if count < WARP { count } else { gcd(count, WARP) };
+        let shape = IntTuple::tuple([count, 1, own.stages.into()].map(int))?;
+        let smem = SmemTensor {
+            name,
+            modes: "(GRANULES,1,STAGES)",
+            dtype: DType::F32,
+            swizzle: None,
+            layout: Layout::new(shape, IntTuple::tuple([1, count, self.apart()].map(int))?)?,
+            align: Bytes(16),
+            proxy: Proxy::Generic,
+            lives: Lives::Kernel,
+        };
+        let threads = Layout::new(pair([lanes, 1])?, pair([1, lanes])?)?;
+        let global =
+            Global { modes: [self.mode, 1 - self.mode], contiguous: 0, align: Bytes(4), ..Global::matrix(name) };
+        let copy = TileCopy {
+            name: ["CopyScaleA", "CopyScaleB"][self.mode],
+            what: ["copy of the scales of A", "copy of the scales of B"][self.mode],
+            tile: [count, 1],
+            dtype: DType::F32,
+            from: Place::Global(Global { batched: recipe.batched, ..global }),
+            to: Place::Shared(name),
+            engine: Engine::Threads { op: CopyOp::CpAsync(Bytes(4)), threads, values: Layout::unit() },
+            guard: Guard::ZeroFill,
+            completes: Completion::Mbarrier,
+            split: None,
+        };
+        Ok((smem, copy))
+    }
+}
+
+/// Threads of a warp.
+const WARP: i64 = 32;
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Elements of the pieces that the contiguous mode can be cut into: a swizzle of 128, 64 or 32 bytes.
@@ -282,16 +359,24 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
     let (of_k, [of_a, of_b]) = (2 * recipe.dtype.vector(), recipe.factors());
     let [in_a, in_b] = [of_a, of_b].map(Factors::in_atoms);
     let only_k = if recipe.dtype.lies_along_k() { "_TN" } else { "" };
+    let mut copies = vec![
+        load(["TmaA", "copy of A", "A"], m, along_n, a, of_a.dtype()),
+        load(["TmaB", "copy of B", "B"], n, along_m, b, of_b.dtype()),
+        stage,
+        store,
+    ];
+    let mut mainloop = mainloop(own, Completion::Mbarrier);
+    for scales in recipe.scales(own) {
+        let (tensor, copy) = scales.staged(recipe, own)?;
+        mainloop.tensors.push(tensor.name);
+        smem.push(tensor);
+        copies.push(copy);
+    }
     let mut tiling = Tiling {
         tile: [m, n, k],
         smem,
-        pipelines: vec![mainloop(own, Completion::Mbarrier)],
-        copies: vec![
-            load(["TmaA", "copy of A", "A"], m, along_n, a, of_a.dtype()),
-            load(["TmaB", "copy of B", "B"], n, along_m, b, of_b.dtype()),
-            stage,
-            store,
-        ],
+        pipelines: vec![mainloop],
+        copies,
         mmas: vec![TileMma {
             name: "Mma",
             tiles: TILES,

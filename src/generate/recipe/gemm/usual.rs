@@ -1,6 +1,6 @@
 //! The recipes that most callers begin with: for a type, and with a bias.
 
-use super::{Consumers, Factors, Gemm};
+use super::{Block, Consumers, Factors, Gemm};
 use crate::diagnostic::debug_as_display;
 use crate::dtype::DType;
 use crate::expr::{Expr, Function};
@@ -102,6 +102,31 @@ impl Gemm {
     #[must_use]
     pub fn scaled(self) -> Self {
         self.scaled_by([0, 0], [0, 0])
+    }
+
+    /// The same with scales in f32 for blocks of A and of B, over 128 elements of K each. Each sum over 128 of K is multiplied by the
+    /// product of its two scales, rounded to f32, and added in f32. Scales lie anywhere: ScaleA is (M,K/128), or (M/128,K/128), and ScaleB
+    /// is (K/128,N), or (K/128,N/128), rounded up. They are the last tensors that a launch reads: pass them by
+    /// [`aux`](crate::recipe::product::ProductArgs::aux). The tile leaves registers for any epilogue. Where D is the accumulator,
+    /// `tile=192x128x128` in clusters of 1x2 is faster.
+    ///
+    /// ```
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::recipe::{Gemm, Recipe};
+    /// use cutemplate::recipe::gemm::Block;
+    ///
+    /// // Activations quantised by 128 channels of a token, weights by blocks of 128 x 128.
+    /// let scaled = Gemm::of(DType::E4m3)?.block_scaled(Block::Row, Block::Square);
+    /// let plan = scaled.plan(&scaled.usual_targets())?;
+    /// let operands: Vec<String> = plan.operands().iter().map(|o| format!("{} {}", o.name, o.stride_text())).collect();
+    /// assert_eq!(operands, ["A (?,1)", "B (1,?)", "ScaleA (?,?)", "ScaleB (?,?)", "D (?,1)"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn block_scaled(self, scale_a: Block, scale_b: Block) -> Self {
+        let [m, _, k] = self.tile.0;
+        let (scale_a, scale_b) = (Some(scale_a), Some(scale_b));
+        Self { promote: 128, scale_a, scale_b, tile: Extents([m, 128, k]), ..self }
     }
 
     /// With scales of these strides, 0 or 1, along (M,N). Each batch has its own.

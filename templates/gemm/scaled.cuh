@@ -1,0 +1,70 @@
+// Block scales: one for some rows of an operand and 128 elements of K. A stage has one for each granule: rows of a tile that share
+// a scale wherever the tile lies. A warp for each operand copies them, so that they may lie anywhere.
+{%- for s in c.scales() %}
+// The scale of each row and k-tile of [[ s.factor ]].
+CUTE_DEVICE
+auto
+all_[[ s.param ]](Params const& params)
+{
+  return make_tensor(make_gmem_ptr(static_cast<float const*>(params.[[ s.param ]])),
+                     [[ s.shape ]],
+                     [[ s.strides ]]);  // ((ROWS,BLOCKS),k[[ c.modes_l() ]])
+}
+{% endfor %}
+// Copies the scales of this CTA's k-tiles as stages become empty: of rows along mode Mode of D.
+template <int Mode, int Granule, class Copy, class MS, class SS>
+CUTE_DEVICE
+void
+produce_scales(Copy const& copy, Scheduler tiles, MS const& mS, SS const& sS, Barriers& barriers)
+{
+  int const lane = threadIdx.x % 32;
+  auto const thr_copy = copy.get_slice(lane);
+  Tensor tScS = thr_copy.partition_S(make_identity_tensor(take<0,2>(shape(SS{}))));            // (CPY,..) -> (granule,0)
+  Tensor tSsS = thr_copy.partition_D(sS);                                                      // (CPY,CPY_GRANULES,_1,STAGES)
+  PipeState pipe;
+  cudaGridDependencySynchronize();  // PDL: the kernel before this one may write the scales
+  for (; tiles.has_tile(); tiles.advance()) {
+    auto const crd = tiles.crd();                                                              // (m,n[[ c.modes_l() ]])
+    Tensor gS = of_batch(mS, crd);                                                             // ((ROWS,BLOCKS),k)
+    int const first = tiles.first_k_tile(size<1>(gS));
+    int const end = first + tiles.k_tiles(size<1>(gS));
+    CUTE_NO_UNROLL
+    for (int k_tile = first; k_tile < end; ++k_tile) {
+      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // on a new barrier, a wait for the previous phase returns at once
+      Tensor tSsS_k = tSsS(_,_,_,pipe.stage);                                                  // (CPY,CPY_GRANULES,_1)
+      CUTE_NO_UNROLL
+      for (int i = 0; i < size(tScS) && lane < size(copy); ++i) {
+        int const row = get<Mode>(crd) * size<Mode>(TileD{}) + get<0>(tScS(i)) * Granule;
+        SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>::copy(gS(row, k_tile), tSsS_k(i), row < size<0>(gS));
+      }
+      // Every lane arrives when its copies are there.
+      cutlass::arch::cpasync_barrier_arrive_noinc(reinterpret_cast<uint64_t*>(&barriers.full[pipe.stage]));
+      pipe.advance();
+    }
+  }
+}
+
+// Adds a wave's sums over 128 of K, each times the product of its two scales, to those in f32.
+template <class TCrP, class TCrC>
+CUTE_DEVICE
+void
+promote(TCrP const& tCrP, TCrC& tCrC, int wave, int stage)
+{
+  extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
+  auto& shared = *reinterpret_cast<SharedStorage*>(smem);
+  auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
+{%- for s in c.scales() %}
+  Tensor s[[ s.name ]] = make_tensor(make_smem_ptr(shared.[[ s.param ]]), View[[ s.name ]]{});                  // (BM,BN,STAGES)
+  Tensor tCs[[ s.name ]] = of_wave(thr_mma.partition_C(s[[ s.name ]]), wave)(_,_,_,stage);                // (MMA,ROWS,MMA_N)
+  Tensor tCr[[ s.name ]] = make_fragment_like(tCs[[ s.name ]]);                                           // (MMA,ROWS,MMA_N)
+  CUTE_UNROLL
+  for (int i = 0; i < size(tCrP); ++i) {
+    tCr[[ s.name ]](i) = tCs[[ s.name ]](i);
+  }
+{%- endfor %}
+  CUTE_UNROLL
+  for (int i = 0; i < size(tCrP); ++i) {
+    tCrC(i) = fmaf(__fmul_rn(tCrScaleA(i), tCrScaleB(i)), tCrP(i), tCrC(i));
+  }
+  __syncwarp();  // all lanes have read the scales before the stage is released
+}
