@@ -18,6 +18,7 @@ mod own;
 mod resources;
 mod sanitize_script;
 mod sass;
+mod stored;
 #[cfg(all(target_os = "linux", feature = "build"))]
 mod tensor_maps;
 
