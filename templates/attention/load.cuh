@@ -1,19 +1,18 @@
-  // Step number i has keys from (begin + steps - 1 - i) * step on.
   auto const load = [&](auto const& copy, auto const& src, auto const& crd, auto const& bounds, auto&& dst) {
     if (size(copy) == size(Scores{}) || threadIdx.x < size(copy)) {
       copy_inside(copy, src, crd, bounds, dst);
     }
   };
   auto const load_k = [&](int i) {
-    if (i < steps) {
-      int const at = begin + steps - 1 - i;
+    if (i < all.count) {
+      int const at = all.at(i);
       load(copy_k, tKgK(_,_,_,at), thr_copy_k.partition_S(cK(_,_,at)), shape(mK), tKsK(_,_,_,i % stages));
     }
     cp_async_fence();  // one group per step, even an empty one: the waits count groups
   };
   auto const load_v = [&](int i) {
-    if (i < steps) {
-      int const at = begin + steps - 1 - i;
+    if (i < all.count) {
+      int const at = all.at(i);
       load(copy_v, tVgV(_,_,_,at), thr_copy_v.partition_S(cV(_,_,at)), shape(mV), tVsV(_,_,_,i % stages));
     }
     cp_async_fence();

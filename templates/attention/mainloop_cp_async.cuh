@@ -9,9 +9,12 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   //
 
 {% for t in c.reads() %}{% include "attention/rows.cuh" %}
-{% endfor %}  Tensor mQ = make_tensor(make_gmem_ptr(ptr_Q), make_shape(work.len_q, Head{}), make_stride(params.q_row, _1{}));  // (SQ,D)
-  Tensor mK = make_tensor(make_gmem_ptr(ptr_K), make_shape(work.len_k, Head{}), make_stride(params.k_row, _1{}));  // (SK,D)
-  Tensor mV = make_tensor(make_gmem_ptr(ptr_V), make_shape(Value{}, work.len_k), make_stride(_1{}, params.v_row));  // (DV,SK)
+{% endfor %}  auto const shape_Q = make_shape(work.len_q, Head{});
+  auto const shape_K = make_shape(work.len_k, Head{});
+  auto const shape_V = make_shape(Value{}, work.len_k);
+  Tensor mQ = make_tensor(make_gmem_ptr(ptr_Q), shape_Q, make_stride(params.q_row, _1{}));     // (SQ,D)
+  Tensor mK = make_tensor(make_gmem_ptr(ptr_K), shape_K, make_stride(params.k_row, _1{}));     // (SK,D)
+  Tensor mV = make_tensor(make_gmem_ptr(ptr_V), shape_V, make_stride(_1{}, params.v_row));     // (DV,SK)
   auto const tile_q = make_coord(work.first / size<0>(TileQ{}), _0{});
   Tensor gQ = local_tile(mQ, TileQ{}, tile_q);                                                 // (BM,D)
   Tensor gK = local_tile(mK, TileK{}, make_coord(_, _0{}));                                      // (BN,D,steps)
@@ -62,11 +65,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   //
 
   constexpr int stages = size<2>(SmemK{});
-  constexpr int step   = size<0>(TileK{});
-  Mask const mask(params, work.len_q, work.len_k);
-  int const last  = cute::min(work.first + size<0>(TileQ{}), work.len_q) - 1;
-  int const begin = mask.first(work.first) / step;
-  int const steps = cute::max(0, ceil_div(cute::max(0, mask.end(last)), step) - begin);
+  Steps const all(params, work);
 
 {% include "attention/load.cuh" %}
 

@@ -36,16 +36,17 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% include "attention/work.cuh" %}
 
-{% if c.varlen -%}
-{% include "attention/work_varlen.cuh" %}
-{%- else -%}
-{% include "attention/work_dense.cuh" %}
-{%- endif %}
+{% include "attention/work_of.cuh" %}
+
+{% include "attention/steps.cuh" %}
 
 {% include "attention/softmax.cuh" %}
 
 {% include "attention/weights.cuh" %}
 
+{% include "attention/factor.cuh" %}
+
+{% include "attention/out.cuh" %}
 {% include "attention/epilogue.cuh" %}
 
 {% include "attention/mainloop_cp_async.cuh" %}
@@ -56,7 +57,7 @@ kernel(Params const& params)
 {
   assert_ieee();
   extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
-  Work const work = work_of(params);
+  Work const work = work_of(params, blockIdx.x);
   if (work.first < work.len_q) {
     attend(params, work, *reinterpret_cast<SharedStorage*>(smem));
   }

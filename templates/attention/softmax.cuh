@@ -14,9 +14,10 @@ CUTE_DEVICE
 auto
 by_rows(TCrC&& tCrC)
 {
-  auto const layout = tCrC.layout();                                                           // ((COLUMN,ROW),MMA_M,MMA_N)
-  return make_tensor(tCrC.data(), make_layout(make_layout(get<0,1>(layout), get<1>(layout)),
-                                              make_layout(get<0,0>(layout), get<2>(layout))));  // ((ROW,MMA_M),(COLUMN,MMA_N))
+  auto const layout = tCrC.layout();                                                           // ((COLUMN,ROW,..),MMA_M,MMA_N)
+  auto const own = append<3>(get<0>(layout));                                                  // (COLUMN,ROW,BLOCK)
+  return make_tensor(tCrC.data(), make_layout(make_layout(get<1>(own), get<1>(layout)),
+                                              make_layout(get<0>(own), get<2>(own), get<2>(layout))));  // ((ROW,..),(COLUMN,..))
 }
 
 // The four lanes that share a row combine what they have of it.
@@ -36,6 +37,7 @@ struct Softmax
 {
   float most[Rows];
   float sum[Rows];
+  float factor[Rows];  // by which what was relative to the maximum before becomes relative to the new one
 
   CUTE_DEVICE
   Softmax()
@@ -47,11 +49,11 @@ struct Softmax
     }
   }
 
-  // Scores become weights. `output`, the weighted sum so far, becomes relative to the new maximum.
-  template <class Scores, class Output>
+  // Scores become weights.
+  template <class Scores>
   CUTE_DEVICE
   void
-  step(Scores&& scores, float scale, Output&& output)
+  step(Scores&& scores, float scale)
   {
     CUTE_UNROLL
     for (int row = 0; row < Rows; ++row) {
@@ -64,18 +66,29 @@ struct Softmax
       float const before = most[row];
       most[row] = fmaxf(before, __fmul_rn(largest, scale));
       // As long as a row has no key, its weights are 0, and not NaN.
-      float const base   = most[row] == -INFINITY ? 0 : most[row];
-      float const factor = exp2_approximate(__fsub_rn(before, base));
+      float const base = most[row] == -INFINITY ? 0 : most[row];
+      factor[row] = exp2_approximate(__fsub_rn(before, base));
       float added = 0;
       CUTE_UNROLL
       for (int n = 0; n < size<1>(scores); ++n) {
         scores(row,n) = exp2_approximate(__fmaf_rn(scores(row,n), scale, -base));
         added = __fadd_rn(added, scores(row,n));
       }
-      sum[row] = __fmaf_rn(sum[row], factor, added);
+      sum[row] = __fmaf_rn(sum[row], factor[row], added);
+    }
+  }
+
+  // The weighted sum so far becomes relative to the new maximum.
+  template <class Output>
+  CUTE_DEVICE
+  void
+  rescale(Output&& output) const
+  {
+    CUTE_UNROLL
+    for (int row = 0; row < Rows; ++row) {
       CUTE_UNROLL
       for (int n = 0; n < size<1>(output); ++n) {
-        output(row,n) = __fmul_rn(output(row,n), factor);
+        output(row,n) = __fmul_rn(output(row,n), factor[row]);
       }
     }
   }

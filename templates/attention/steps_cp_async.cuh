@@ -1,6 +1,5 @@
   CUTE_NO_UNROLL
-  for (int i = 0; i < steps; ++i) {
-    int const key = (begin + steps - 1 - i) * step;
+  for (int i = 0; i < all.count; ++i) {
     cp_async_wait<2 * (stages - 1)>();
     __syncthreads();  // K of this step has arrived, and all warps have read V of the step before
     load_v(i + stages - 1);
@@ -13,13 +12,12 @@
       gemm(scores_mma, tSrQ(_,_,k), tSrK(_,_,k), tSrS);
     }
     Tensor rows_s = by_rows(tSrS);                                                             // (ROWS,COLUMNS)
-    if (key < mask.first(last) || key + step > mask.end(work.first)) {
-      apply(mask, rows_s, rows_c, work.first, key);
-    }
+    all.hide(rows_s, rows_c, i);
     cp_async_wait<2 * (stages - 1)>();
     __syncthreads();  // V of this step has arrived, and all warps have read K
     load_k(i + stages);
-    softmax.step(rows_s, scale, by_rows(tOrO));
+    softmax.step(rows_s, scale);
+    softmax.rescale(by_rows(tOrO));
     Tensor tSrP = rounded(tSrS);                                                               // (MMA,MMA_M,MMA_N)
     Tensor tOrP = as_factor(tSrP);                                                             // (MMA,MMA_M,MMA_K)
     CUTE_UNROLL

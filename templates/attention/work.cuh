@@ -8,6 +8,8 @@ struct Place
 // The work of a CTA: a tile of queries of one head of one sequence. O lies where Q does.
 struct Work
 {
+  static constexpr bool packed = [[ c.varlen ]];  // whether sequences lie one after the other
+
   Place q;
   Place k;
   Place v;
@@ -16,7 +18,7 @@ struct Work
   int len_k;  // keys of the sequence
 };
 
-// With a diagonal the last queries see the most keys: they come first, so that no CTA with much work begins late.
+// With a diagonal the last queries see the most keys: they come first, so that no CTA begins with much work late.
 CUTE_DEVICE
 int
 first_query(int tile, int tiles)

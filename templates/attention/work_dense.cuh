@@ -1,10 +1,21 @@
-// CTAs of a head are neighbours, and so are heads that share keys.
+// Heads in groups whose keys and values stay in L2: all tiles of a group, of each number those of all its heads.
+CUTE_DEVICE
+int
+works(Params const& params)
+{
+  return ceil_div(params.sq, size<0>(TileQ{})) * params.hq * params.b;
+}
+
 CUTE_DEVICE
 Work
-work_of(Params const& params)
+work_of(Params const& params, int number)
 {
   int const tiles = ceil_div(params.sq, size<0>(TileQ{}));
-  auto const [tile, head, batch] = idx2crd(int(blockIdx.x), make_shape(tiles, params.hq, params.b));
+  int const group = number / (tiles * params.group) * params.group;  // its first head, those of all batches one after the other
+  int const among = number - group * tiles;
+  int const heads = cute::min(params.group, params.hq * params.b - group);
+  int const head  = (group + among % heads) % params.hq;
+  int const batch = (group + among % heads) / params.hq;
   Place const keys{batch, head / (params.hq / params.hk)};
-  return {{batch, head}, keys, keys, first_query(tile, tiles), params.sq, params.sk};
+  return {{batch, head}, keys, keys, first_query(among / heads, tiles), params.sq, params.sk};
 }

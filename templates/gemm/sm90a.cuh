@@ -3,16 +3,7 @@
 // D = epilogue(A @ B{% for t in c.reads() %}, [[ t.is.name ]]{% endfor %}) by TMA and WGMMA: [[ c.majors() ]].
 // Launch: [[ c.threads ]] threads, [[ c.smem_bytes ]] bytes of dynamic shared memory, as many clusters as are resident.
 // A cluster has [[ cluster[0] ]] x [[ cluster[1] ]] x [[ cluster[2] ]] CTAs along M, N and K.
-#pragma once
-{%- if let Some(name) = wants %}
-
-#ifndef [[ name ]]
-#ifdef CUTE_HOST_DEVICE
-#error "define [[ name ]] before CuTe's headers: without it they lack the WGMMA of this BN"
-#endif
-#define [[ name ]]
-#endif
-{%- endif %}
+#pragma once{% include "wgmma_shapes.cuh" %}
 
 #include <cute/tensor.hpp>
 #include <cutlass/arch/barrier.h>

@@ -7,37 +7,41 @@ use cutemplate::arch::Arch;
 use cutemplate::recipe::{Attention, Recipe};
 use cutemplate::verify::Fill;
 
-use crate::catalogue::{for_arch, shipped};
+use crate::catalogue::for_arch;
 use crate::kernels::attention::{packed, sized};
 use crate::kernels::{Kernel, Problem};
-use crate::own::{is_right, program};
+use crate::own::{built, is_right, program};
 
-/// The catalogue's, as they are built: full, causal, in a window, and of many lengths.
+/// The catalogue's: full, causal, in a window, and of many lengths, each for sm_80 and for sm_90a.
 static KERNELS: LazyLock<Vec<(Kernel, String)>> = LazyLock::new(|| {
-    let of_family = |kernel: &Kernel| kernel.plan.family() == Attention::FAMILY;
-    let kernels: Vec<Kernel> = for_arch(Arch::Sm80).into_iter().filter(of_family).collect();
-    let texts = shipped(&kernels);
-    kernels.into_iter().zip(texts).collect()
+    let of = |arch| for_arch(arch).into_iter().filter(|kernel| kernel.plan.family() == Attention::FAMILY);
+    let with_text = |kernel: Kernel| {
+        let text = built(&kernel);
+        (kernel, text)
+    };
+    of(Arch::Sm80).chain(of(Arch::Sm90a)).map(with_text).collect()
 });
 
-fn named(part: &str) -> &'static (Kernel, String) {
-    KERNELS.iter().find(|(kernel, _)| kernel.plan.name().contains(part)).expect("a kernel of the catalogue")
+fn named(part: &str) -> impl Iterator<Item = &'static (Kernel, String)> {
+    let all: Vec<_> = KERNELS.iter().filter(|(kernel, _)| kernel.plan.name().contains(part)).collect();
+    assert_eq!(all.len(), 2, "texts of {part}");
+    all.into_iter()
 }
 
 /// `[B, SQ, SK, HQ, HK]` and scalars.
 fn are_right(part: &str, problems: &[([i64; 5], &[f64])], fill: Fill) {
-    let (kernel, text) = named(part);
-    let problem =
-        |((extents, scalars), seed): (&([i64; 5], &[f64]), u64)| sized(&kernel.plan, *extents, scalars, fill, seed);
-    let problems: Vec<Problem> = problems.iter().zip(1..).map(problem).collect();
-    is_right(kernel, program(kernel, text.clone()), problems);
+    for (kernel, text) in named(part) {
+        let problem =
+            |((extents, scalars), seed): (&([i64; 5], &[f64]), u64)| sized(&kernel.plan, *extents, scalars, fill, seed);
+        let problems: Vec<Problem> = problems.iter().zip(1..).map(problem).collect();
+        is_right(kernel, program(kernel, text.clone()), problems);
+    }
 }
 
 /// FlashAttention #2192, #1254: sequences of any lengths one after the other, none of them, more than a warp has lanes, empty ones
 /// anywhere; rows that belong to none.
 #[test]
 fn sequences_one_after_the_other() {
-    let (kernel, text) = named("varlen");
     let many: Vec<i64> = (0..70).map(|i| i * 7 % 5).collect();
     let lengths: [[&[i64]; 2]; 6] = [
         [&[1, 127, 128, 129, 0, 300], &[1, 127, 128, 129, 0, 300]],
@@ -47,16 +51,18 @@ fn sequences_one_after_the_other() {
         [&[], &[]],
         [&many, &many],
     ];
-    let problem =
-        |(lengths, seed): ([&[i64]; 2], u64)| packed(&kernel.plan, lengths, [2, 1], &[0.25], Fill::Normal, seed);
-    let mut problems: Vec<Problem> = lengths.into_iter().zip(1..).map(problem).collect();
-    // Starts that go back, and past the end.
-    let mut broken = packed(&kernel.plan, [&[40, 30], &[40, 30]], [1, 1], &[0.25], Fill::Normal, 8);
-    for tensor in [3, 4] {
-        broken.planted.extend([(tensor, vec![1], 1000.0), (tensor, vec![2], -7.0)]);
+    for (kernel, text) in named("varlen") {
+        let problem =
+            |(lengths, seed): ([&[i64]; 2], u64)| packed(&kernel.plan, lengths, [2, 1], &[0.25], Fill::Normal, seed);
+        let mut problems: Vec<Problem> = lengths.into_iter().zip(1..).map(problem).collect();
+        // Starts that go back, and past the end.
+        let mut broken = packed(&kernel.plan, [&[40, 30], &[40, 30]], [1, 1], &[0.25], Fill::Normal, 8);
+        for tensor in [3, 4] {
+            broken.planted.extend([(tensor, vec![1], 1000.0), (tensor, vec![2], -7.0)]);
+        }
+        problems.push(broken);
+        is_right(kernel, program(kernel, text.clone()), problems);
     }
-    problems.push(broken);
-    is_right(kernel, program(kernel, text.clone()), problems);
 }
 
 /// FlashAttention #2470, #2192: no keys, no queries, one, a tile, less and more.
@@ -67,7 +73,7 @@ fn lengths_around_tiles() {
         let all = pairs.map(|[queries, keys]| ([1, queries, keys, 1, 1], &[0.125, 70.0, 3.0][..]));
         are_right(part, &all, Fill::Normal);
     }
-    are_right("attention_f16_128", &[([1, 129, 65, 1, 1], &[0.09])], Fill::Normal);
+    are_right("f16_128", &[([1, 129, 65, 1, 1], &[0.09])], Fill::Normal);
 }
 
 /// FlashAttention #2463, flashinfer#4451: the last query is aligned with the last key; more queries than keys leave rows without one.
@@ -110,5 +116,5 @@ fn scores_of_any_size() {
     let scales: [&[f64]; 6] = [&[1e5], &[-1e5], &[0.0], &[-0.125], &[1e-30], &[3.0]];
     are_right("causal_lse", &scales.map(|scalars| ([1, 30, 300, 1, 1], scalars)), Fill::Normal);
     are_right("causal_lse", &[([1, 70, 130, 1, 1], &[0.125]), ([1, 3, 5, 1, 1], &[-1.0])], Fill::Specials);
-    are_right("attention_f16_128", &[([1, 2, 2100, 1, 1], &[0.0])], Fill::Integers);
+    are_right("f16_128", &[([1, 2, 2100, 1, 1], &[0.0])], Fill::Integers);
 }

@@ -32,8 +32,12 @@ fn the_catalogue_is_right_around_its_tiles() {
     let gpu = gpu::find();
     let mut tally = Tally::default();
     let recipe = |settings: &&str| Attention::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    let targets = Targets::new([Arch::Sm80]).expect("not empty");
-    let kernels = tally.plan("attention", (0..).zip(Attention::CATALOGUE.iter().map(recipe)), &targets);
+    let mut kernels = Vec::new();
+    for arch in [Arch::Sm80, Arch::Sm90a] {
+        let targets = Targets::new([arch]).expect("not empty");
+        let recipes = (0..).zip(Attention::CATALOGUE.iter().map(recipe));
+        kernels.extend(tally.plan(&format!("attention_{arch}"), recipes, &targets));
+    }
     batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel: &Kernel| {
         let fills = [Fill::Integers, Fill::Normal, Fill::Specials];
         let cases = SIZES.iter().flat_map(|size| fills.map(|fill| (size, fill)));
@@ -58,9 +62,12 @@ fn random_recipes_are_refused_or_right() {
     let count = variables::number("CUTEMPLATE_ATTENTION_RECIPES").unwrap_or(12);
     let gpu = gpu::find();
     let mut tally = Tally::default();
-    let targets = Targets::new([Arch::Sm80]).expect("not empty");
-    let recipes = (first..).take(count as usize).map(|index| (index, drawn(index)));
-    let kernels = tally.plan("attention_random", recipes, &targets);
+    let mut kernels = Vec::new();
+    for arch in [Arch::Sm80, Arch::Sm90a] {
+        let targets = Targets::new([arch]).expect("not empty");
+        let recipes = (first..).take(count as usize).map(|index| (index, drawn(index)));
+        kernels.extend(tally.plan(&format!("attention_random_{arch}"), recipes, &targets));
+    }
     batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel: &Kernel| kernel.problems(10, 400_000).collect());
     tally.finish("attention at random");
 }

@@ -18,28 +18,37 @@ fn own(count: u64, scores: i64) -> impl Fn(&Kernel) -> Vec<Problem> {
     move |kernel| kernel.problems(count, scores).collect()
 }
 
-/// Random recipes: a few, or with `CUTEMPLATE_WHOLE=1` more.
-fn kernels() -> (Tally, Vec<Kernel>) {
+/// Random recipes: a few, or with `CUTEMPLATE_WHOLE=1` more. nvcc takes minutes for those of sm_90a.
+fn kernels(arch: Arch) -> (Tally, Vec<Kernel>) {
     let mut tally = Tally::default();
-    let targets = Targets::new([Arch::Sm80]).expect("an architecture");
-    let count = whole::or(40, 6);
-    let kernels = tally.plan("attention", (0..count).map(|index| (index, drawn(index))), &targets);
+    let (targets, count) = (targets(arch), if arch == Arch::Sm90a { whole::or(40, 3) } else { whole::or(40, 6) });
+    let kernels = tally.plan(&format!("attention_{arch}"), (0..count).map(|index| (index, drawn(index))), &targets);
     (tally, kernels)
 }
 
+fn targets(arch: Arch) -> Targets {
+    Targets::new([arch]).expect("an architecture")
+}
+
 /// By themselves: they share little with kernels of other families.
-static KERNELS: PtxSet = PtxSet::new(of_nvcc);
+static KERNELS: PtxSet = PtxSet::new(|| of_nvcc(Arch::Sm80, judge::planted_for(&targets(Arch::Sm80), DEFECTS, recipe)));
+
+/// The texts for sm_90a.
+static BY_TMA: PtxSet =
+    PtxSet::new(|| of_nvcc(Arch::Sm90a, judge::planted_for(&targets(Arch::Sm90a), BY_TMA_DEFECTS, recipe)));
 
 /// What the tests of this module run as PTX.
-fn of_nvcc() -> Vec<Source> {
-    kernels().1.into_iter().map(as_it_is).chain(judge::planted(DEFECTS, recipe)).collect()
+fn of_nvcc(arch: Arch, planted: Vec<Source>) -> Vec<Source> {
+    kernels(arch).1.into_iter().map(as_it_is).chain(planted).collect()
 }
 
 #[test]
 fn random_recipes_are_refused_or_right() {
-    let (mut tally, kernels) = kernels();
-    judge::run(&mut tally, &KERNELS, &kernels, own(10, if whole::is_asked_for() { 20_000 } else { 6_000 }));
-    tally.finish("attention at random");
+    for (arch, set) in [(Arch::Sm80, &KERNELS), (Arch::Sm90a, &BY_TMA)] {
+        let (mut tally, kernels) = kernels(arch);
+        judge::run(&mut tally, set, &kernels, own(10, if whole::is_asked_for() { 20_000 } else { 6_000 }));
+        tally.finish(&format!("attention at random, {arch}"));
+    }
 }
 
 #[test]
@@ -68,11 +77,16 @@ const DEFECTS: &[Defect] = &[
         from: "most[row] == -INFINITY ? 0 : most[row]",
         to: "most[row]",
     },
-    Defect { what: "no factor for O", settings: SMALL, from: "__fmul_rn(output(row,n), factor)", to: "output(row,n)" },
+    Defect {
+        what: "no factor for O",
+        settings: SMALL,
+        from: "__fmul_rn(output(row,n), factor[row])",
+        to: "output(row,n)",
+    },
     Defect {
         what: "no factor for sums",
         settings: SMALL,
-        from: "__fmaf_rn(sum[row], factor, added)",
+        from: "__fmaf_rn(sum[row], factor[row], added)",
         to: "sum[row] + added",
     },
     Defect {
@@ -131,7 +145,70 @@ const DEFECTS: &[Defect] = &[
     },
 ];
 
+/// Sequences whose last step has rows of the next one, in two rounds of works.
+const SMALL_BY_TMA: &str =
+    "dtype=bf16\nhead=40\nvalue=72\nmask=window\nvarlen=true\nlse=true\ntile=128x32\nstages=2\nctas=3";
+
+const BY_TMA_DEFECTS: &[Defect] = &[
+    Defect {
+        what: "K is released before it is read",
+        settings: SMALL_BY_TMA,
+        from: "issue(scores_mma",
+        to: "release(keys.empty[at.k.stage]); issue(scores_mma",
+    },
+    Defect {
+        what: "scores are read while they are multiplied",
+        settings: SMALL_BY_TMA,
+        from: "warpgroup_wait<1>();  // S",
+        to: "warpgroup_wait<2>();  // S",
+    },
+    Defect {
+        what: "weights are written while they are multiplied",
+        settings: SMALL_BY_TMA,
+        from: "auto const end_v = [&] {\n    warpgroup_wait<0>();",
+        to: "auto const end_v = [&] {\n    warpgroup_wait<1>();",
+    },
+    Defect {
+        what: "rows of another sequence",
+        settings: SMALL_BY_TMA,
+        from: "tail(i % size<0>(tail), i / size<0>(tail)) = Element(0.0f)",
+        to: "(void)tail",
+    },
+    Defect {
+        what: "zeros that WGMMA does not see",
+        settings: SMALL_BY_TMA,
+        from: "cutlass::arch::fence_view_async_shared();\n    cutlass::arch::NamedBarrier::sync(consumers",
+        to: "cutlass::arch::NamedBarrier::sync(consumers",
+    },
+    Defect {
+        what: "O is stored before its warpgroup has staged it",
+        settings: SMALL_BY_TMA,
+        from: "sync();  // the warpgroup's rows",
+        to: "__syncwarp();  // the warpgroup's rows",
+    },
+    Defect {
+        what: "Q is loaded over Q that is multiplied",
+        settings: SMALL_BY_TMA,
+        from: "!lends && i + 1 == all.count",
+        to: "!lends && i == 0",
+    },
+    Defect {
+        what: "O is staged over rows that are stored",
+        settings: SMALL_BY_TMA,
+        from: "sync();  // the warpgroup has",
+        to: "// the warpgroup has",
+    },
+    Defect { what: "a work is left out", settings: SMALL_BY_TMA, from: "++round;", to: "round += 2;" },
+    Defect {
+        what: "the loop without masks begins a step early",
+        settings: SMALL_BY_TMA,
+        from: "begin + count - cute::max(0, mask.end(query)) / Step{}",
+        to: "begin + count - 1 - cute::max(0, mask.end(query)) / Step{}",
+    },
+];
+
 #[test]
 fn planted_defects_are_found() {
-    judge::find(DEFECTS, &KERNELS, recipe, own(16, 20_000));
+    judge::find_for(&targets(Arch::Sm80), DEFECTS, &KERNELS, recipe, own(16, 20_000));
+    judge::find_for(&targets(Arch::Sm90a), BY_TMA_DEFECTS, &BY_TMA, recipe, own(16, 20_000));
 }

@@ -132,8 +132,8 @@ impl TileCopy {
                 };
                 let (tile, sharers) = (shape_type(self.tile), int((*sharers).into()));
                 let strides = if global.contiguous == 1 { ["int64_t", "_1"] } else { ["_1", "int64_t"] };
-                let batch = global.batched.then_some("int64_t");
-                let strides = strides.into_iter().chain(batch).collect::<Vec<_>>().join(",");
+                let outer = core::iter::repeat_n("int64_t", global.outer);
+                let strides = strides.into_iter().chain(outer).collect::<Vec<_>>().join(",");
                 let element = if *rounds { "tfloat32_t" } else { element(self.dtype) };
                 Some(format!("Tma<{op}, {element}, Stride<{strides}>, Smem{name}, {tile}, {sharers}>"))
             }

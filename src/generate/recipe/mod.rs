@@ -6,6 +6,7 @@ pub mod elementwise_add;
 pub mod elementwise_apply;
 pub mod field;
 pub mod gemm;
+mod isa;
 mod names;
 pub mod product;
 mod raster;
@@ -23,6 +24,7 @@ pub use attention::Attention;
 pub use elementwise_add::ElementwiseAdd;
 pub use elementwise_apply::ElementwiseApply;
 pub use gemm::Gemm;
+pub(crate) use isa::Isa;
 pub use names::Names;
 pub use raster::Raster;
 #[cfg(feature = "bundle")]

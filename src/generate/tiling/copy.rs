@@ -31,8 +31,8 @@ pub struct Global {
     pub align: Bytes,
     /// What the extent along that mode is a multiple of, in elements; a launch checks it, or has rows padded with zeros.
     pub multiple: i64,
-    /// Whether there is one for each batch, at any distance.
-    pub batched: bool,
+    /// Further modes, such as batches and heads: a matrix for each of their coordinates, at any distance.
+    pub outer: usize,
     /// Whether it is whole tiles, each in memory of its own, as a workspace holds them: nothing lies outside.
     pub whole: bool,
 }
@@ -62,7 +62,7 @@ pub enum CopyOp {
 impl Global {
     /// A row-major matrix of any extents at any address.
     pub const fn matrix(tensor: &'static str) -> Self {
-        Self { tensor, modes: [0, 1], contiguous: 1, align: Bytes(1), multiple: 1, batched: false, whole: false }
+        Self { tensor, modes: [0, 1], contiguous: 1, align: Bytes(1), multiple: 1, outer: 0, whole: false }
     }
 }
 
@@ -85,6 +85,15 @@ impl CopyOp {
             CopyOp::LdMatrix => "SM75_U32x4_LDSM_N",
             CopyOp::LdMatrixT => "SM75_U16x8_LDSM_T",
             CopyOp::StMatrix => "SM90_U32x4_STSM_N",
+        }
+    }
+
+    /// Bytes that a thread moves with one instruction.
+    pub(crate) fn width(self) -> Bytes {
+        match self {
+            CopyOp::Universal(bytes) | CopyOp::CpAsync(bytes) => bytes,
+            CopyOp::Through { load, store } => load.max(store),
+            CopyOp::LdMatrix | CopyOp::LdMatrixT | CopyOp::StMatrix => Bytes(16),
         }
     }
 

@@ -32,8 +32,8 @@ impl TileCopy {
             );
         }
         // One predicate decides over a whole vector.
-        if let (Guard::ZeroFill | Guard::Predicate, Engine::Threads { values, .. }) = (&self.guard, &self.engine) {
-            let vector = values.size();
+        if let (Guard::ZeroFill | Guard::Predicate, Engine::Threads { op, .. }) = (&self.guard, &self.engine) {
+            let vector = (op.width().0 / self.dtype.bytes().0) as i64;
             if global.multiple % vector != 0 {
                 flaws.push(
                     Law::Guarded,

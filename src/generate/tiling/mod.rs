@@ -34,6 +34,7 @@ pub use order::{Axis, Inner, Known, Order, Takes};
 pub use pipeline::{Arrivals, Pipeline};
 pub use reduce::{ReduceOp, Reduced, Scope, TileReduce};
 pub use smem::{Lives, Proxy, SmemTensor};
+pub(crate) use smem::{piece, pieces};
 pub use tensor_map::{MOST_MAP_MODES, MapSwizzle, MapType, TensorMap, TensorMapSpec};
 
 use crate::arch::Arch;
@@ -241,6 +242,20 @@ impl Tiling {
         each.min(Arch::MAX_REGISTERS_PER_THREAD) as u32
     }
 
+    /// Why ptxas refuses a WGMMA with too many accumulators.
+    pub(crate) const AT_ONCE: &str =
+        "ptxas needs them and a few more within the registers of the launch, even where `setmaxnreg` adds some (C7602)";
+
+    /// The accumulators of a thread in its largest WGMMA, and the most, where it has more: nvcc 13.0 refuses 104 in a thread with 128
+    /// registers, as it needs 130, and 112 with 138.
+    pub(crate) fn too_many_at_once(&self) -> Option<[u32; 2]> {
+        let by_descriptors = self.mmas.iter().filter(|mma| matches!(mma.b, Factor::Shared(_)));
+        // 64 rows, shared by 128 threads.
+        let accumulators = by_descriptors.map(|mma| mma.tile[1] as u32 / 2).max()?;
+        let most = self.launched_registers().saturating_sub(26);
+        (accumulators > most).then_some([accumulators, most])
+    }
+
     /// CTAs of a cluster.
     pub fn cluster_size(&self) -> u32 {
         self.cluster.iter().product()
@@ -279,10 +294,10 @@ impl Tiling {
             })
         };
         let own = end(0, Lives::Kernel)?;
-        let (mut mainloop, epilogue) = (end(own, Lives::Mainloop)?, end(own, Lives::Epilogue)?);
+        let mut all = end(own, Lives::Mainloop)?.max(end(own, Lives::Epilogue)?);
         if self.mbarriers() > 0 {
-            mainloop = mainloop.next_multiple_of(8) + 8 * self.mbarriers();
+            all = all.next_multiple_of(8) + 8 * self.mbarriers();
         }
-        Ok(Bytes(mainloop.max(epilogue).next_multiple_of(align)))
+        Ok(Bytes(all.next_multiple_of(align)))
     }
 }

@@ -218,11 +218,7 @@ impl Tiling {
             return of_tiled(&tiled, copy.tile);
         }
         let mma = mma.tiled()?;
-        let vector = match op {
-            CopyOp::Universal(bytes) | CopyOp::CpAsync(bytes) | CopyOp::Through { load: bytes, .. } => bytes,
-            CopyOp::LdMatrix | CopyOp::LdMatrixT | CopyOp::StMatrix => Bytes(16),
-        };
-        let vector = copy.values(vector);
+        let vector = copy.values(op.width());
         let tv = mma.thread_values(operand, &tile_layout(copy.tile)?)?;
         // Vectors along the columns: those of a thread come first.
         let tv = match (tv.mode(0), tv.mode(1)) {

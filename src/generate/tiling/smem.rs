@@ -1,7 +1,7 @@
 //! Tensors in shared memory.
 
 use crate::dtype::DType;
-use crate::layout::{Layout, LayoutError, Swizzle, take};
+use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, take};
 use crate::units::Bytes;
 
 /// A tensor in shared memory: `swizzle o layout`, a tile for each stage.
@@ -46,7 +46,56 @@ pub enum Proxy {
     Async,
 }
 
+/// Elements of the pieces that the contiguous mode can be cut into: a swizzle of 128, 64 or 32 bytes.
+pub(crate) fn pieces(extent: i64, size: i64) -> impl Iterator<Item = i64> {
+    [128, 64, 32].into_iter().map(move |span| span / size).filter(move |piece| extent % piece == 0)
+}
+
+/// The longest of them.
+pub(crate) fn piece(extent: i64, size: i64) -> i64 {
+    pieces(extent, size).next().unwrap_or(extent)
+}
+
 impl SmemTensor {
+    /// A tile for each stage, (rows, columns, stages), in pieces as long as a swizzle spans, one behind the other; chunks of 16 bytes are
+    /// exchanged within a piece's length, so that 8 pieces' chunks lie in 8 different groups of banks. It lives all the time.
+    ///
+    /// ```
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::tiling::{Proxy, SmemTensor};
+    ///
+    /// let keys = SmemTensor::in_pieces(["K", "(BN,D,STAGES)"], DType::F16, [128, 96, 2], 1, Proxy::Async)?;
+    /// assert_eq!(keys.layout.to_string(), "(128,(32,3),2):(32,(1,4096),12288)");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// It does not fit in 64 bits, or its rows have no swizzle.
+    pub fn in_pieces(
+        [name, modes]: [&'static str; 2],
+        dtype: DType,
+        [rows, columns, stages]: [i64; 3],
+        contiguous: usize,
+        proxy: Proxy,
+    ) -> Result<Self, LayoutError> {
+        let size = dtype.bytes().0 as i64;
+        let vector = 16 / size;
+        let (along, across) = if contiguous == 1 { (columns, rows) } else { (rows, columns) };
+        let span = piece(along, size);
+        let swizzle = Swizzle::new(i64::from((span / vector).max(1).ilog2()), vector.ilog2().into(), 3)?;
+        let pair = |pair: [i64; 2]| IntTuple::tuple(pair.map(IntTuple::int));
+        let lines = match along {
+            _ if along == span => Layout::mode_of(along, 1)?,
+            _ => Layout::new(pair([span, along / span])?, pair([1, span * across])?)?,
+        };
+        let others = Layout::mode_of(across, span)?;
+        let [first, second] = if contiguous == 1 { [others, lines] } else { [lines, others] };
+        let layout = Layout::from_modes([first, second, Layout::mode_of(stages, rows * columns)?])?;
+        let block = Bytes(swizzle.block() as u64 * dtype.bytes().0);
+        let align = if proxy == Proxy::Async { block.max(Bytes(128)) } else { Bytes(128) };
+        Ok(Self { name, modes, dtype, swizzle: Some(swizzle), layout, align, proxy, lives: Lives::Kernel })
+    }
+
     /// Rows, columns and stages.
     pub fn extents(&self) -> [i64; 3] {
         [0, 1, 2].map(|mode| self.layout.mode(mode).map_or(1, |mode| mode.size()))

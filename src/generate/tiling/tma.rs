@@ -60,7 +60,7 @@ impl TileCopy {
             by_stride(extents.map(|e| e as u64)),
             tensor.map_swizzle()?,
         );
-        Some(if global.batched { matrix.batched(batches[0], batches[1] * size) } else { matrix })
+        Some(if global.outer > 0 { matrix.batched(batches[0], batches[1] * size) } else { matrix })
     }
 }
 
@@ -128,9 +128,9 @@ impl Tiling {
             let (along, across) = if tensor.contiguous() == 1 { (1, 0) } else { (0, 1) };
             let piece = span.map_or(0, |span| (span.0 / tensor.dtype.bytes().0) as i64);
             let extents = [rows, columns];
-            // K-major: one piece. M- or N-major: the next pieces lie behind all columns of this one.
-            let pieces = if along == 1 { extents[1] == piece } else { piece > 0 && rows % piece == 0 };
-            let apart = |i: i64| if along == 1 { i } else { i % piece.max(1) + i / piece.max(1) * piece * columns };
+            // The next piece lies behind all lines of this one.
+            let pieces = piece > 0 && extents[along] % piece == 0;
+            let apart = |i: i64| i % piece.max(1) + i / piece.max(1) * piece * extents[across];
             let lies = |mode: usize, place: &dyn Fn(i64) -> i64| {
                 (0..extents[mode]).all(|i| modes[mode].at(i).is_ok_and(|at| at == place(i)))
             };

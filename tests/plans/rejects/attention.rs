@@ -9,14 +9,22 @@ use cutemplate::view::{ViewLayout, ViewRef};
 use super::gemm::views_of;
 
 fn rejected(settings: &str) -> Vec<Diagnostic> {
-    let targets = Targets::new([Arch::Sm80]).expect("not empty");
+    rejected_for(Arch::Sm80, settings)
+}
+
+fn rejected_for(arch: Arch, settings: &str) -> Vec<Diagnostic> {
+    let targets = Targets::new([arch]).expect("not empty");
     let family = family("attention").expect("registered");
     let refused = family.plan(&Settings::parse_lines(settings), Some("k"), &targets);
     refused.expect_err("refused").diagnostics().to_vec()
 }
 
 fn unbound(problem: [i64; 5], change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<Diagnostic> {
-    let targets = Targets::new([Arch::Sm80]).expect("not empty");
+    unbound_for(Arch::Sm80, problem, change)
+}
+
+fn unbound_for(arch: Arch, problem: [i64; 5], change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<Diagnostic> {
+    let targets = Targets::new([arch]).expect("not empty");
     let plan = Attention { head: 64, lse: true, ..Attention::default() }.plan_as("k", &targets).expect("legal");
     let mut views = views_of(&plan, &problem);
     change(&mut views);
@@ -34,6 +42,19 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("no stage", rejected("sm80_stages=0")),
         ("more stages than shared memory has room for", rejected("sm80_stages=8")),
         ("more outputs than a thread has registers", rejected("head=256\nsm80_tile=128x32")),
+        ("96 queries of warpgroups", rejected_for(Arch::Sm90a, "tile=96x64")),
+        ("steps of 272 keys", rejected_for(Arch::Sm90a, "tile=64x272")),
+        ("more scores than three warpgroups have registers", rejected_for(Arch::Sm90a, "head=64\ntile=192x192")),
+        (
+            "more outputs than a WGMMA of three warpgroups has",
+            rejected_for(Arch::Sm90a, "head=16\nvalue=208\ntile=192x16"),
+        ),
+        ("more stages than one CTA has room for", rejected_for(Arch::Sm90a, "stages=4")),
+        ("no CTA", rejected_for(Arch::Sm90a, "ctas=0")),
+        (
+            "keys that are all the same one, by TMA",
+            unbound_for(Arch::Sm90a, [1, 5, 7, 2, 2], |v| v[1].layout = strided([1, 7, 2, 64], [0, 0, 64, 1])),
+        ),
         ("heads that are in no groups", unbound([1, 5, 7, 6, 4], |_| {})),
         ("queries without a head of keys", unbound([1, 5, 7, 6, 0], |_| {})),
         (

@@ -83,12 +83,16 @@ struct Suspect<'a> {
 }
 
 /// Each kernel as it is ahead of its defects, of a name that no other family's has.
-fn suspects<'a, R: Recipe>(asked: Vec<(u64, &'a Defect)>, recipe: impl Fn(&str) -> R) -> Vec<Suspect<'a>> {
+fn suspects<'a, R: Recipe>(
+    asked: Vec<(u64, &'a Defect)>,
+    recipe: impl Fn(&str) -> R,
+    targets: &Targets,
+) -> Vec<Suspect<'a>> {
     let (mut all, mut sound) = (Vec::new(), BTreeSet::new());
     for (number, defect) in asked {
         let kernel = |what: &str| {
             let stem = format!("{what}_{}", R::FAMILY);
-            Kernel::new(&stem, number, &recipe(defect.settings), &Targets::default()).expect("a right recipe")
+            Kernel::new(&stem, number, &recipe(defect.settings), targets).expect("a right recipe")
         };
         if sound.insert(defect.settings) {
             let kernel = kernel("sound");
@@ -103,7 +107,12 @@ fn suspects<'a, R: Recipe>(asked: Vec<(u64, &'a Defect)>, recipe: impl Fn(&str) 
 
 /// What `find` runs.
 pub(crate) fn planted<R: Recipe>(defects: &[Defect], recipe: impl Fn(&str) -> R) -> Vec<Source> {
-    suspects(asked(defects), recipe).into_iter().map(|suspect| (suspect.kernel, suspect.files)).collect()
+    planted_for(&Targets::default(), defects, recipe)
+}
+
+/// The same for an architecture that has a text of its own.
+pub(crate) fn planted_for<R: Recipe>(targets: &Targets, defects: &[Defect], recipe: impl Fn(&str) -> R) -> Vec<Source> {
+    suspects(asked(defects), recipe, targets).into_iter().map(|suspect| (suspect.kernel, suspect.files)).collect()
 }
 
 /// Problems that a kernel without a defect has to be right on, beside those that its defects were found on.
@@ -118,9 +127,20 @@ pub(crate) fn find<R: Recipe>(
     recipe: impl Fn(&str) -> R,
     problems: impl Fn(&Kernel) -> Vec<Problem>,
 ) {
+    find_for(&Targets::default(), defects, set, recipe, problems);
+}
+
+/// The same for an architecture that has a text of its own.
+pub(crate) fn find_for<R: Recipe>(
+    targets: &Targets,
+    defects: &[Defect],
+    set: &PtxSet,
+    recipe: impl Fn(&str) -> R,
+    problems: impl Fn(&Kernel) -> Vec<Problem>,
+) {
     let mut missed = Vec::new();
     let mut sound = BTreeMap::new();
-    for Suspect { kernel, defect, .. } in suspects(asked(defects), &recipe) {
+    for Suspect { kernel, defect, .. } in suspects(asked(defects), &recipe, targets) {
         set.compiled(&kernel).unwrap_or_else(|e| panic!("{kernel}\n{e}"));
         let problems = problems(&kernel);
         let wrong = |problem: &Problem| set.run(&kernel, problem, true).map(|found| format!("{problem}: {found}"));

@@ -1,7 +1,7 @@
 //! Recipes and problems of `attention`, drawn at random: legal and illegal recipes, strides of any order, heads in groups of any size.
 
 use cutemplate::dtype::DType;
-use cutemplate::plan::{Operand, Plan};
+use cutemplate::plan::{Operand, ParamType, Plan};
 use cutemplate::recipe::Attention;
 use cutemplate::recipe::attention::Mask;
 use cutemplate::recipe::product::Extents;
@@ -33,7 +33,14 @@ pub(crate) fn drawn(index: u64) -> Attention {
     let steps: &[u32] = if any { &[0, 8, 144] } else { &[16, 32, 48, 64, 96] };
     let tile = random.chance(70).then(|| Extents([random.pick(rows), random.pick(steps)]));
     let tile = if long && !any { random.chance(50).then_some(Extents([64, 32])) } else { tile };
+    // Those of sm_90a by numbers of their own.
+    let own = &mut Random::new(90, index);
+    let rows: &[u32] = if any { &[32, 96, 128] } else { &[64, 64, 128, 192] };
     Attention {
+        tile: own.chance(80).then(|| Extents([own.pick(rows), own.pick(steps)])),
+        stages: own.pick(&[None, Some(1), Some(2), Some(3)]),
+        pingpong: own.pick(&[None, Some(true), Some(false)]),
+        ctas: own.pick(&[1, 3, 132]),
         dtype: random.pick(if any { &[DType::F32, DType::F16] } else { &[DType::F16, DType::Bf16] }),
         head,
         value,
@@ -118,6 +125,7 @@ pub(crate) fn packed(
 
 /// Modes of any order, with gaps that leave rows at multiples of 16 bytes; an input may repeat what it has along a mode.
 fn layouts(plan: &Plan, random: &mut Random, shapes: &[Vec<i64>]) -> Vec<TensorLayout> {
+    let by_tma = plan.params().fields().iter().any(|field| field.ty == ParamType::TensorMap);
     let layout = |(operand, shape): (&Operand, &Vec<i64>)| {
         if operand.dtype == DType::I32 {
             return TensorLayout::from(operand.layout(shape, None).expect("few elements"));
@@ -129,7 +137,8 @@ fn layouts(plan: &Plan, random: &mut Random, shapes: &[Vec<i64>]) -> Vec<TensorL
         let mut next = if of_vectors { shape[shape.len() - 1] } else { 1 };
         let gaps: &[i64] = if of_vectors { &[0, 0, 8, 24] } else { &[0, 1, 3] };
         for mode in order {
-            if reads && random.chance(6) {
+            // TMA has no rows that are all the same one.
+            if reads && random.chance(6) && !(by_tma && mode + 3 == shape.len()) {
                 stride[mode] = 0;
                 continue;
             }

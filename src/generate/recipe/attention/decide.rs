@@ -1,6 +1,6 @@
 //! The decisions for a recipe.
 
-use super::{Attention, launch, tilings};
+use super::{Attention, Isa, Own, launch, tilings};
 use crate::arch::Targets;
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
@@ -13,21 +13,35 @@ use crate::units::Bytes;
 /// The longest rows of Q and of V.
 const LONGEST: u32 = 256;
 
-/// The decisions.
+/// The decisions for one text.
 #[derive(Debug)]
 pub(super) struct Decision {
     pub(super) recipe: Attention,
+    pub(super) own: Own,
     pub(super) tiling: Tiling,
     pub(super) smem: Bytes,
+    registers: u64,
+}
+
+/// A text's decisions, and what is right.
+#[derive(Debug)]
+pub(super) struct Text {
+    pub(super) is: Decision,
     softmax: Softmax,
 }
 
 pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
     checks::kernel_name(&mut checks, name);
-    let tiling = if refuse(recipe, &mut checks) { proved(recipe, targets, &mut checks) } else { None };
-    let (tiling, registers, smem) = checks.finish(tiling)?;
-    let shared = tiling.shared().unwrap_or_else(|e| unreachable!("the proofs accept what cannot be analyzed: {e}"));
+    let mut all = Vec::new();
+    let fits = refuse(recipe, &mut checks);
+    for (isa, targets) in Isa::among(targets) {
+        let own = recipe.own(isa);
+        if refuse_own(&own, &mut checks) && fits {
+            all.extend(proved(recipe, own, &targets, &mut checks).map(|is| (is, targets)));
+        }
+    }
+    let all = checks.finish(Some(all))?;
     let softmax = Softmax {
         visible: match recipe.mask {
             super::Mask::Full => Visible::All,
@@ -35,60 +49,82 @@ pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<
             super::Mask::Window => Visible::Window,
         },
         weights: recipe.dtype,
-        step: tiling.tile[2],
+        // Each step rounds: the bound is that of the text with the most.
+        step: all.iter().map(|(is, _)| is.tiling.tile[2]).min().unwrap_or(1),
         packed: recipe.varlen,
         lse: recipe.lse,
     };
+    let texts = all.into_iter().map(|(is, targets)| text(Text { is, softmax }, name, &targets)).collect();
+    Ok(Plan::of_texts(name, texts)?)
+}
+
+fn text(text: Text, name: &str, targets: &Targets) -> Plan {
+    let Decision { recipe, own, tiling, smem, registers } = &text.is;
+    let name = format!("{name}_{}", own.isa.suffix());
+    let shared = tiling.shared().unwrap_or_else(|e| unreachable!("the proofs accept what cannot be analyzed: {e}"));
     let entry = Entry {
-        dynamic_smem: smem,
-        registers: Some(registers),
+        dynamic_smem: *smem,
+        // Those that setmaxnreg adds are not asked for at the launch.
+        registers: Some((*registers).min(tiling.launched_registers().into())),
         min_blocks: Some(1),
-        ..Entry::new(name, tiling.threads(), Bytes(0))
+        ..Entry::new(&name, tiling.threads(), Bytes(0))
     };
-    let facts = Fact::of_tiling(&tiling);
+    let facts = Fact::of_tiling(tiling);
     let problem = launch::problem(recipe);
     let operands = launch::operands(recipe);
-    let params = launch::params(recipe, &operands, &problem);
+    let params = launch::params(&text.is, &operands, &problem);
     let draft = Draft {
-        rule: launch::rule(recipe, &params, &tiling),
+        rule: launch::rule(&text.is, &params),
         params,
         operands,
         entries: vec![entry],
         scalars: recipe.scalars(),
         problem: Some(problem),
-        ..Draft::of(recipe, name, targets)
+        ..Draft::of(recipe, &name, targets)
     };
-    let decision = Decision { recipe: recipe.clone(), tiling, smem, softmax };
     // SAFETY: the proofs of its tiling show that copies stay inside or are guarded, and that the tiles of CTAs are apart; the rule
     // refuses rows that are not aligned, heads that do not fit together, and what overflows.
-    let plan = unsafe { draft.of_tensors().plan(decision) };
+    let plan = unsafe { draft.of_tensors().plan(text) };
     let accessed = shared.into_iter().filter(|tensor| !tensor.accesses.is_empty());
-    Ok(plan.with_facts(facts).with_shared(accessed.collect()))
+    plan.with_facts(facts).with_shared(accessed.collect())
 }
 
-/// The tiling, the registers of a thread, and the bytes of shared memory.
-fn proved(recipe: &Attention, targets: &Targets, checks: &mut Checks) -> Option<(Tiling, u64, Bytes)> {
-    let help = "sm80_tile=64x32 sm80_warps=4";
-    let tiling = checks.sound("rows and threads are layouts", tilings::sm80(recipe))?;
+/// The decisions for a text whose tiling is proved.
+fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) -> Option<Decision> {
+    let (tiling, [key, help]) = match own.isa {
+        Isa::Sm80 => (tilings::sm80(recipe, &own), ["sm80_", "sm80_tile=64x32 sm80_warps=4"]),
+        Isa::Sm90a => (tilings::sm90a(recipe, &own), ["", "tile=64x32"]),
+    };
+    let tiling = checks.sound("rows and threads are layouts", tiling)?;
     checks::instructions(checks, &tiling, targets, "no architecture before sm_80");
-    checks::thread_count(checks, tiling.threads().into(), "sm80_warps=4");
+    checks::thread_count(checks, tiling.threads().into(), help);
     if !checks::proofs(checks, &tiling, help) {
         return None;
     }
-    let (need, limit) = checks::register_need(Bytes(4 * held(&tiling)), tiling.threads());
+    let held = match own.isa {
+        Isa::Sm80 => held(&tiling),
+        Isa::Sm90a => checks.sound("tiles have registers", tiling.registers())?,
+    };
+    let (need, limit) = checks::register_need(Bytes(4 * held), tiling.threads());
+    let limit = tiling.roles[0].registers.map_or(limit, u64::from);
     let found = format!("about {need} registers, {} threads", tiling.threads());
     let because =
         "scores and outputs that do not fit in registers are spilled to local memory, which is as slow as DRAM";
-    checks.require(need <= limit, Code::Registers, found, &format!("at most {limit}"), because, help);
+    if checks.require(need <= limit, Code::Registers, found, &format!("at most {limit}"), because, help)
+        && let Some([found, most]) = tiling.too_many_at_once()
+    {
+        let found = format!("{found} accumulators of one instruction, {} threads", tiling.threads());
+        checks.push(Code::Registers, found, format!("at most {most}"), Tiling::AT_ONCE, help.to_owned());
+    }
     let smem = checks.sound("tensors have a size", tiling.smem_bytes())?;
     let arch = targets.archs().iter().copied().min_by_key(|arch| arch.smem_per_block())?;
     let limit = arch.smem_per_block();
     let because =
         "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")";
-    let found = format!("{smem} of shared memory for {} stages", recipe.stages());
-    let help = "sm80_stages=1, or a smaller sm80_tile";
-    checks.require(smem <= limit, Code::SharedMemory, found, &format!("at most {limit} on {arch}"), because, help);
-    Some((tiling, need, smem))
+    let found = format!("{smem} of shared memory for {} stages", own.stages);
+    let help = format!("{key}stages=1, or a smaller {key}tile");
+    checks.require(smem <= limit, Code::SharedMemory, found, &format!("at most {limit} on {arch}"), because, &help);
+    Some(Decision { recipe: recipe.clone(), own, tiling, smem, registers: need })
 }
 
 /// Registers of a thread for outputs, and beside them for scores with the fragments of two k-steps, or for weights with those of V:
@@ -118,26 +154,50 @@ fn refuse(recipe: &Attention, checks: &mut Checks) -> bool {
         checks.require(whole, Code::TileSize, format!("{key}={elements}"), &required, because, &format!("{key}=64"));
         fits &= whole;
     }
-    let [m, n] = recipe.tile();
-    let rows = 16 * i64::from(recipe.sm80_warps);
-    let whole = (1..=32).contains(&recipe.sm80_warps) && m > 0 && m % rows == 0 && m <= 1024;
-    let found = format!("{m} queries, {} warps", recipe.sm80_warps);
-    let because = "a warp multiplies 16 queries at once, and has the same ones for all keys";
-    checks.require(whole, Code::TileDivides, found, "a multiple of 16 queries a warp", because, "sm80_tile=128x64");
-    let steps = n > 0 && n % 16 == 0 && n <= 1024;
-    let because = "weights are multiplied with V 16 keys at once";
-    checks.require(steps, Code::TileDivides, format!("{n} keys"), "a multiple of 16", because, "sm80_tile=128x64");
-    let stages = recipe.stages();
-    let staged = (1..=8).contains(&stages);
-    let because = "K and V have a place for each stage";
-    checks.require(staged, Code::Stages, format!("{stages} stages"), "1 to 8", because, "sm80_stages=2");
-    fits && whole && steps && staged
+    checks.require(
+        recipe.ctas > 0,
+        Code::ThreadCount,
+        "ctas=0".to_owned(),
+        "1 or more",
+        "each computes tiles",
+        "ctas=132",
+    ) && fits
 }
 
-impl KernelPlan for Decision {
+/// Settings of a text that are none; whether its tiling can be looked at.
+fn refuse_own(own: &Own, checks: &mut Checks) -> bool {
+    let Own { isa, tile: [m, n], stages, warps, .. } = *own;
+    let (whole, required, because, [tile, ring]) = match isa {
+        Isa::Sm80 => (
+            (1..=32).contains(&warps) && m > 0 && m % (16 * warps) == 0 && m <= 1024,
+            "a multiple of 16 queries a warp",
+            "a warp multiplies 16 queries at once, and has the same ones for all keys",
+            ["sm80_tile=128x64", "sm80_stages=2"],
+        ),
+        Isa::Sm90a => (
+            [64, 128, 192].contains(&m),
+            "64, 128 or 192 queries",
+            "a warpgroup multiplies 64 queries at once, and three have the registers",
+            ["tile=128x64", "stages=2"],
+        ),
+    };
+    let whole =
+        checks.require(whole, Code::TileDivides, format!("{m} queries, {warps} warps"), required, because, tile);
+    let most = if isa == Isa::Sm80 { 1024 } else { 256 };
+    let steps = n > 0 && n % 16 == 0 && n <= most;
+    let because = "weights are multiplied with V 16 keys at once";
+    let required = format!("a multiple of 16, up to {most}");
+    checks.require(steps, Code::TileDivides, format!("{n} keys"), &required, because, tile);
+    let staged = (1..=8).contains(&stages);
+    let because = "K and V have a place for each stage";
+    checks.require(staged, Code::Stages, format!("{stages} stages"), "1 to 8", because, ring);
+    whole && steps && staged
+}
+
+impl KernelPlan for Text {
     #[cfg(feature = "emit")]
     fn header(&self, plan: &Plan) -> String {
-        super::emit::header(self, plan)
+        super::emit::header(&self.is, plan)
     }
 
     fn reference(&self) -> Option<&dyn Reference> {

@@ -1,12 +1,14 @@
 //! Operands, parameters and the rule of a launch.
 
+use super::decide::Decision;
 use super::tilings::VECTOR;
-use super::{Attention, Mask};
+use super::{Attention, Isa, Mask};
 use crate::dtype::DType;
 use crate::plan::{
-    Demand, DemandKind, Field, Int, IntOp, ModeStride, Operand, ParamStruct, ParamType, ProblemShape, Reach, Rule,
+    Demand, DemandKind, Field, Given, Int, IntOp, MapRule, ModeStride, Operand, ParamStruct, ParamType, ProblemShape,
+    Reach, Rule,
 };
-use crate::tiling::Tiling;
+use crate::tiling::{Engine, TileCopy};
 use crate::view::Access;
 
 /// The largest extent, so that sums of three, of positions and windows, are 32-bit integers.
@@ -19,7 +21,7 @@ const EXTENTS: [[&str; 5]; 2] = [["B", "SQ", "SK", "HQ", "HK"], ["STARTS", "TQ",
 const MODES: [&str; 3] = ["batch", "row", "head"];
 
 impl Attention {
-    fn extents(&self) -> [&'static str; 5] {
+    pub(super) fn extents(&self) -> [&'static str; 5] {
         EXTENTS[usize::from(self.varlen)]
     }
 
@@ -73,8 +75,19 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
     shape.with_example(&[2, 67, 131, 6, 2]).agreeing(because, help)
 }
 
-/// As [`ParamStruct::of`] has them; strides by the words for their modes, sizes of a window as integers.
-pub(super) fn params(recipe: &Attention, operands: &[Operand], problem: &ProblemShape) -> ParamStruct {
+/// Bytes of K and V that stay in L2 beside what else passes through it: most of the 50 MB of an H100.
+const IN_L2: i64 = 32 << 20;
+
+/// Keys up to which a CTA has several tiles with a diagonal. On an H200, with heads of 128, a tile each had 0.93 of the rate for 1024 keys,
+/// 0.99 for 4096, and 1.27 for 16384.
+const LONG: i64 = 2048;
+
+/// Strides of tensor maps are smaller, in elements.
+const FAR: i64 = 1 << 39;
+
+/// As [`ParamStruct::of`] has them; strides by the words for their modes, sizes of a window as integers. TMA has maps of its inputs.
+pub(super) fn params(of: &Decision, operands: &[Operand], problem: &ProblemShape) -> ParamStruct {
+    let recipe = &of.recipe;
     let fields: Vec<Field> = ParamStruct::of(operands, problem, &recipe.scalars()).into();
     let renamed = fields.into_iter().map(|(name, ty, doc, given)| {
         let mode = name
@@ -88,10 +101,24 @@ pub(super) fn params(recipe: &Attention, operands: &[Operand], problem: &Problem
             (None, _) => (name, ty, doc, given),
         }
     });
-    ParamStruct::new(renamed)
+    let maps = of.maps().map(|(operand, _)| {
+        let name = format!("map_{}", operand.to_lowercase());
+        (name, ParamType::TensorMap, format!("{operand}, rows of a head"), Given::Follows)
+    });
+    let group = ("group".to_owned(), ParamType::I32, "heads whose tiles follow each other".to_owned(), Given::Follows);
+    ParamStruct::new(maps.chain(renamed).chain((!recipe.varlen).then_some(group)))
 }
 
-pub(super) fn rule(recipe: &Attention, params: &ParamStruct, tiling: &Tiling) -> Rule {
+impl Decision {
+    /// The inputs that TMA copies: their names and copies.
+    fn maps(&self) -> impl Iterator<Item = (&'static str, &TileCopy)> {
+        let by_tma = self.tiling.copies.iter().filter(|copy| matches!(copy.engine, Engine::Tma { .. }));
+        by_tma.filter_map(|copy| Some((copy.global()?.tensor, copy)))
+    }
+}
+
+pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
+    let Decision { recipe, own, tiling, .. } = of;
     let reach = Reach {
         required: format!("extents of at most {MOST}, and fewer than 2^31 CTAs"),
         because: "coordinates are 32-bit integers; offsets are 64-bit".into(),
@@ -107,16 +134,85 @@ pub(super) fn rule(recipe: &Attention, params: &ParamStruct, tiling: &Tiling) ->
         let (rows, heads) = if matches!(operand.param.as_str(), "k" | "v") { (&sk, &hk) } else { (&sq, &hq) };
         if operand.dtype != DType::I32 {
             let extents = [&b, rows, heads];
-            strides(&mut rule, &operand, recipe.modes().iter().zip(&extents[usize::from(recipe.varlen)..]));
+            let modes = recipe.modes().iter().copied().zip(extents.into_iter().skip(usize::from(recipe.varlen)));
+            let modes: Vec<(&str, &Int)> = modes.collect();
+            strides(&mut rule, &operand, &modes);
+            if let Some((_, copy)) = of.maps().find(|(name, _)| *name == operand.name) {
+                tensor_map(&mut rule, of, (&operand, copy), &modes);
+            }
         }
     }
     // Each sequence has less than a tile that is not whole; so have the rows ahead of the first, and behind the last.
     let most = sq.clone() / tiling.tile[0] + b.clone() + 1;
-    let (tiles, heads) = if recipe.varlen { (most, hq) } else { (sq.clone().ceil_div(tiling.tile[0]), hq * b) };
+    let (tiles, heads) =
+        if recipe.varlen { (most, hq.clone()) } else { (sq.clone().ceil_div(tiling.tile[0]), hq.clone() * b) };
     rule.steps.require(heads.clone().at_most(i64::from(i32::MAX)), "CTAs are numbered by 32 bits");
-    let ctas = rule.steps.set("ctas", Int::from(0).less(sq).select(tiles * heads, 0));
+    let works = rule.steps.set("works", Int::from(0).less(sq).select(tiles * heads.clone(), 0));
+    let (mut ctas, mut group) = (works.clone(), Int::from(1));
+    if own.isa == Isa::Sm90a {
+        // Tiles with a diagonal differ. Where they take long, the hardware balances CTAs of one tile each, the longest first.
+        let long = Int::from(LONG).less(sk.clone()).and(i64::from(recipe.has_diagonal()));
+        ctas = long.clone().select(ctas.clone(), ctas.op(IntOp::Min, i64::from(recipe.ctas)));
+        let bytes = sk * (2 * i64::from(recipe.head + recipe.value()));
+        let shared = (hq / hk.op(IntOp::Max, 1)).op(IntOp::Max, 1);
+        let fit = Int::from(IN_L2) * shared / bytes.op(IntOp::Max, 1);
+        group = long.select(fit.op(IntOp::Min, heads).op(IntOp::Max, 1), 1);
+    }
+    rule.derive("group", group);
+    // A CTA's next work is numbered too, though there be none.
+    let last = works.clone() + ctas.clone();
+    rule.steps.require(last.at_most(i64::from(i32::MAX)), "tiles are numbered by 32 bits");
+    let ctas = rule.steps.set("ctas", ctas);
     rule.grid(Int::from(0).less(ctas.clone()), [ctas, 1.into(), 1.into()]);
     rule
+}
+
+/// TMA's view of an input: elements of a row, rows, heads, and batches. The kernel's coordinates along heads and batches are multiples of
+/// the parameters that hold strides elsewhere: of 0 where all are the same one.
+fn tensor_map(rule: &mut Rule, of: &Decision, (operand, copy): (&Operand, &TileCopy), modes: &[(&str, &Int)]) {
+    let elements = if operand.name == "V" { of.recipe.value() } else { of.recipe.head };
+    let size = operand.dtype.bytes().0 as i64;
+    let spec = copy.global().and_then(|global| {
+        let tensor = of.tiling.smem(global.tensor)?;
+        copy.tensor_map(tensor, 0, [1, 1], 1, [1, 1])
+    });
+    let (Some(spec), Some(param)) = (spec, rule.index(&format!("map_{}", operand.param))) else { return };
+    let (mut dims, mut strides) = (vec![Int::from(i64::from(elements))], Vec::new());
+    // Rows first, then heads, then batches.
+    let (rows, mut outer): (Vec<_>, Vec<_>) = modes.iter().partition(|(mode, _)| *mode == "row");
+    outer.reverse();
+    for (mode, extent) in rows.into_iter().chain(outer) {
+        let name = format!("{}_{mode}", operand.param);
+        let stride = rule.param(&name);
+        let several = Int::from(1).less(extent.clone());
+        let apart = rule.steps.set(&format!("{name}_apart"), several.clone().and(Int::from(0).less(stride.clone())));
+        if mode == "row" {
+            rule.demands.push(Demand {
+                kind: DemandKind::Stride,
+                condition: several.is(0).op(IntOp::Or, Int::from(0).less(stride.clone()).and(stride.clone().less(FAR))),
+                required: format!("rows of {} that are apart, by fewer than 2^39 elements", operand.name),
+                because: "TMA has no rows that are all the same one".to_owned(),
+                found: vec![(format!("stride of a {mode}"), stride.clone())],
+            });
+        } else {
+            rule.derive(&name, apart.clone());
+        }
+        dims.push(apart.clone().select((*extent).clone(), 1));
+        strides.push(apart.select(stride * size, 16));
+    }
+    let some = Int::all(modes.iter().map(|(_, extent)| Int::from(0).less((*extent).clone())).collect::<Vec<_>>());
+    let extents = spec.extents.iter().take(dims.len()).map(|extent| i64::from(*extent).into()).collect();
+    rule.maps.push(MapRule {
+        param,
+        when: some,
+        dtype: spec.dtype,
+        in_workspace: 0.into(),
+        address: rule.param(&operand.param),
+        dims,
+        strides,
+        extents,
+        swizzle: spec.swizzle,
+    });
 }
 
 /// Query heads share key heads in equal groups.
@@ -133,7 +229,7 @@ fn groups(rule: &mut Rule, hq: &Int, hk: &Int) {
 }
 
 /// Vectors of an operand are aligned. The stride of a single coordinate is never used: it is 0 for the kernel.
-fn strides<'a>(rule: &mut Rule, operand: &Operand, modes: impl Iterator<Item = (&'a &'static str, &'a &'a Int)>) {
+fn strides(rule: &mut Rule, operand: &Operand, modes: &[(&str, &Int)]) {
     let of_vectors = operand.dtype != DType::F32;
     if of_vectors {
         let address = rule.param(&operand.param);

@@ -1,5 +1,6 @@
 //! `attention`: O = softmax(scale * Q @ K^T) @ V for each head, without the matrix of scores in memory. Scores are f32 in registers;
-//! a row keeps its maximum and its sum while keys pass (online softmax).
+//! a row keeps its maximum and its sum while keys pass (online softmax). Each group of architectures has a text of its own: `cp.async`,
+//! `ldmatrix` and `mma.sync` from sm_80 on; TMA, WGMMA and persistent CTAs on sm_90a.
 
 mod decide;
 #[cfg(feature = "emit")]
@@ -14,7 +15,7 @@ use crate::plan::Plan;
 pub use crate::recipe::TensorArgs as AttentionArgs;
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::product::Extents;
-use crate::recipe::{OfTensors, Recipe};
+use crate::recipe::{Isa, OfTensors, Recipe};
 use crate::settings::{Setting, named};
 
 named! {
@@ -67,17 +68,28 @@ recipe! {
         varlen: bool, "true", if this.varlen;
         /// whether Lse, (B,SQ,HQ), or (TQ,HQ), in f32, is an output: the logarithm of the sum of exponentials of a query's scores: true, false
         lse: bool, "true", if this.lse;
-        /// queries of a CTA and keys of a step; auto: by head
+        /// sm_90a: queries of a CTA, 64 for each warpgroup that multiplies, and keys of a step; auto: by head
+        tile: Option<Extents<2>>, "192x128", if this.tile.is_some();
+        /// sm_90a: stages of K, and of V: 1 to 8; auto: 2
+        stages: Option<u32>, "3", if this.stages.is_some();
+        /// sm_90a: whether warpgroups multiply in turn, one while another computes weights; auto: heads of up to 128: true, false
+        pingpong: Option<bool>, "false", if this.pingpong.is_some();
+        /// sm_90a: the most CTAs of a launch; each computes tiles until none is left
+        ctas: u32, "114", if this.ctas != CTAS;
+        /// older architectures: queries of a CTA and keys of a step; auto: by head
         sm80_tile: Option<Extents<2>>, "128x64", if this.sm80_tile.is_some();
-        /// stages of K, and of V: 1 to 8; auto: by head
+        /// older architectures: stages of K, and of V: 1 to 8; auto: by head
         sm80_stages: Option<u32>, "2", if this.sm80_stages.is_some();
-        /// warps of a CTA, which share its queries
+        /// older architectures: warps of a CTA, which share its queries
         sm80_warps: u32, "4", if this.sm80_warps != WARPS;
     }
 }
 
 /// Warps of a CTA.
 const WARPS: u32 = 4;
+
+/// The multiprocessors of an H100 and an H200.
+const CTAS: u32 = 132;
 
 impl Default for Attention {
     /// Heads of 128 f16.
@@ -89,6 +101,10 @@ impl Default for Attention {
             mask: Mask::Full,
             varlen: false,
             lse: false,
+            tile: None,
+            stages: None,
+            pingpong: None,
+            ctas: CTAS,
             sm80_tile: None,
             sm80_stages: None,
             sm80_warps: WARPS,
@@ -96,10 +112,59 @@ impl Default for Attention {
     }
 }
 
+/// What a text has of its own.
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    isa: Isa,
+    /// Queries of a CTA and keys of a step.
+    tile: [i64; 2],
+    /// Stages of K, and of V.
+    stages: i64,
+    /// Warps that multiply.
+    warps: i64,
+    /// Whether warpgroups multiply in turn.
+    pingpong: bool,
+}
+
 impl Attention {
     /// Elements of a row of V.
     fn value(&self) -> u32 {
         self.value.unwrap_or(self.head)
+    }
+
+    /// The settings of a text.
+    fn own(&self, isa: Isa) -> Own {
+        let longest = self.head.max(self.value());
+        let chosen = |tile: Option<Extents<2>>, usual| tile.map_or(usual, |tile| tile.0.map(i64::from));
+        match isa {
+            Isa::Sm80 => Own {
+                isa,
+                tile: chosen(
+                    self.sm80_tile,
+                    match longest {
+                        ..=64 => [128, 64],
+                        65..=128 => [64, 64],
+                        _ => [64, 32],
+                    },
+                ),
+                stages: self.sm80_stages.unwrap_or(if longest <= 64 { 2 } else { 1 }).into(),
+                warps: self.sm80_warps.into(),
+                pingpong: false,
+            },
+            Isa::Sm90a => {
+                let tile = chosen(
+                    self.tile,
+                    match longest {
+                        ..=64 if !self.varlen && self.mask != Mask::Window => [192, 128],
+                        ..=128 => [128, 128],
+                        129..=192 => [128, 96],
+                        _ => [128, 80],
+                    },
+                );
+                let pingpong = self.pingpong.unwrap_or(longest <= 128) && tile[0] > 64;
+                Own { isa, tile, stages: self.stages.unwrap_or(2).into(), warps: tile[0] / 16, pingpong }
+            }
+        }
     }
 
     /// The scalars of a launch.

@@ -1,13 +1,17 @@
 //! The tilings: Q once, K and V in rings of their own, scores that become weights where they lie, and O in Q's memory.
 
-use super::{Attention, Mask};
+mod sm90a;
+
+pub(super) use sm90a::sm90a;
+
+use super::{Attention, Isa, Mask, Own};
 use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
-use crate::plan::IntOp;
+use crate::plan::{Int, IntOp};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Factor, Global, Guard, Inner, Lives, Order, Pipeline, Place, Proxy, ReduceOp, Reduced,
-    Role, Scope, SmemTensor, Task, TileCopy, TileMma, TileReduce, Tiling,
+    Axis, Completion, CopyOp, Engine, Factor, Global, Guard, Inner, Lives, Order, Pipeline, Place, Proxy, ReduceOp,
+    Reduced, Role, Scope, SmemTensor, Takes, Task, TileCopy, TileMma, TileReduce, Tiling,
 };
 use crate::units::Bytes;
 
@@ -24,23 +28,6 @@ impl Attention {
     /// Elements of rows of Q and K, and of V and O, as tiles have them.
     pub(super) fn padded(&self) -> [i64; 2] {
         [self.head, self.value()].map(|elements| elements.next_multiple_of(ATOM as u32).into())
-    }
-
-    /// Queries of a CTA and keys of a step.
-    pub(super) fn tile(&self) -> [i64; 2] {
-        match self.sm80_tile {
-            Some(tile) => tile.0.map(i64::from),
-            None => match self.head.max(self.value()) {
-                ..=64 => [128, 64],
-                65..=128 => [64, 64],
-                _ => [64, 32],
-            },
-        }
-    }
-
-    /// Stages of K, and of V.
-    pub(super) fn stages(&self) -> i64 {
-        self.sm80_stages.unwrap_or(if self.head.max(self.value()) <= 64 { 2 } else { 1 }).into()
     }
 }
 
@@ -84,47 +71,100 @@ impl Attention {
     fn rows(&self, tensor: &'static str, along: usize) -> Place {
         let [row, element] = if self.varlen { [0, 2] } else { [1, 3] };
         let modes = if along == 1 { [row, element] } else { [element, row] };
-        let matrix = Global::matrix(tensor);
-        Place::Global(Global { modes, contiguous: along, align: ALIGN, multiple: VECTOR, ..matrix })
+        let (outer, matrix) = (if self.varlen { 1 } else { 2 }, Global::matrix(tensor));
+        Place::Global(Global { modes, contiguous: along, align: ALIGN, multiple: VECTOR, outer, ..matrix })
     }
 
-    /// A CTA for each tile of queries of a head. With a diagonal, the last tile first, and only steps with keys that queries see.
-    fn order(&self, [m, n]: [i64; 2]) -> Order {
+    /// All tiles of a group of heads, then those of the next. With a diagonal, the last tile first, and only steps with keys that queries
+    /// see. CTAs of sm_90a take tiles in turn.
+    fn order(&self, own: &Own) -> Order {
+        let ([m, n], turns) = (own.tile, Takes::Turns { teams: 1, stream_k: 0 });
+        let takes = if own.isa == Isa::Sm90a { turns } else { Takes::One };
         if self.varlen {
             // Which sequences have how many tiles is known to the device alone.
-            return Order::numbered(&[("tiles", 1), ("hq", 1)], None);
+            return Order { takes, ..Order::numbered(&[("tiles", 1), ("hq", 1)], None) };
         }
-        let mut order = Order::numbered(&[("sq", m), ("hq", 1), ("b", 1)], Some(("sk", n)));
-        if self.mask == Mask::Full {
-            return order;
-        }
-        let [sq, sk] = ["sq", "sk"].map(|name| order.steps.find(name));
-        let window = self.mask == Mask::Window;
-        let mut keys = |name: &str| if window { Some(order.known(name, 1)) } else { None };
+        let known = [("sq", m), ("hq", 1), ("b", 1), ("sk", n), ("group", 1)];
+        let (mut order, [sq, hq, b, sk, group], [number]) = Order::new(known, ["number"]);
+        let mut keys = |name: &str| if self.mask == Mask::Window { Some(order.known(name, 1)) } else { None };
         let (left, right) = (keys("left"), keys("right").unwrap_or(0.into()));
         let steps = &mut order.steps;
-        let tile = &mut order.tile[0];
-        let at = steps.set("tile", tile.extent.clone() - 1 - tile.at.clone());
+        let (tiles, heads) = (steps.set("tiles", sq.clone().ceil_div(m)), steps.set("heads", hq.clone() * b.clone()));
+        let first_head = number.clone() / (tiles.clone() * group.clone()) * group.clone();
+        let first_head = steps.set("first_head", first_head);
+        let among = steps.set("among", number.clone() - first_head.clone() * tiles.clone());
+        let of_group = steps.set("of_group", (heads.clone() - first_head.clone()).op(IntOp::Min, group));
+        let head = steps.set("head", first_head + among.clone() % of_group.clone());
+        let tile = steps.set("tile", among / of_group);
+        let at = if self.has_diagonal() { tiles.clone() - 1 - tile } else { tile };
         let first = steps.set("first_query", at.clone() * m);
-        let last = (first.clone() + m).op(IntOp::Min, sq.clone()) - 1;
-        let own = sk.clone() - sq;
-        let end = (last + own.clone() + right + 1).op(IntOp::Min, sk).op(IntOp::Max, 0);
-        let begin = left.map_or(0.into(), |left| (first + own - left).op(IntOp::Max, 0) / n);
+        let (mut begin, mut end) = (Int::from(0), sk.clone());
+        if self.has_diagonal() {
+            let last = (first.clone() + m).op(IntOp::Min, sq.clone()) - 1;
+            let own = sk.clone() - sq;
+            end = (last + own.clone() + right + 1).op(IntOp::Min, sk).op(IntOp::Max, 0);
+            begin = left.map_or(begin, |left| (first + own - left).op(IntOp::Max, 0) / n);
+        }
         let begin = steps.set("first_step", begin);
         let trips = steps.set("steps", (end.ceil_div(n) - begin.clone()).op(IntOp::Max, 0));
-        tile.at = at;
+        order.pieces = vec![Axis { at: number, extent: tiles.clone() * heads }];
+        let axis = |at, extent| Axis { at, extent };
+        order.tile = vec![axis(at, tiles), axis(head.clone() % hq.clone(), hq.clone()), axis(head / hq, b)];
         let through = begin.clone() + trips.clone();
         order.inner = Inner { first: begin.clone(), trips, tile: [begin, through] };
-        order
+        Order { takes, ..order }
     }
 }
 
+/// Both factors in the names of atoms.
+fn in_atoms(dtype: DType) -> &'static str {
+    if dtype == DType::Bf16 { "BF16BF16" } else { "F16F16" }
+}
+
+/// Row maxima and sums, over the lanes that share a row.
+fn reduces() -> Vec<TileReduce> {
+    let of_rows =
+        |what, op| TileReduce { what, of: Reduced::Accumulators("Scores"), mode: 1, op, over: vec![Scope::Lanes] };
+    vec![of_rows("row maximum", ReduceOp::Max), of_rows("row sum", ReduceOp::Sum)]
+}
+
+/// Q once, K and V in rings of their own.
+fn rings(stages: i64, completes: Completion) -> Vec<Pipeline> {
+    let ring = |(name, tensor, stages)| Pipeline { name, tensors: vec![tensor], stages, completes };
+    [("queries", "Q", 1), ("keys", "K", stages), ("values", "V", stages)].map(ring).to_vec()
+}
+
+/// O from accumulators to shared memory, and from there to global memory in vectors of 16 bytes.
+fn stores(recipe: &Attention, tile: [i64; 2], stages_by: CopyOp, [threads, values]: [Layout; 2]) -> [TileCopy; 2] {
+    let stage = TileCopy {
+        name: "StageO",
+        what: "staging of O",
+        tile,
+        dtype: recipe.dtype,
+        from: Place::Fragments("Output", Operand::C),
+        to: Place::Shared("O"),
+        engine: Engine::Fragments(stages_by),
+        guard: Guard::None,
+        completes: Completion::Program,
+        split: None,
+    };
+    let store = TileCopy {
+        name: "CopyO",
+        what: "store of O",
+        from: Place::Shared("O"),
+        to: recipe.rows("O", 1),
+        engine: Engine::Threads { op: CopyOp::Universal(ALIGN), threads, values },
+        guard: Guard::Predicate,
+        ..stage.clone()
+    };
+    [stage, store]
+}
+
 /// `cp.async`, `ldmatrix`, `mma.sync`: every warp copies, and has queries of its own.
-pub(super) fn sm80(recipe: &Attention) -> Result<Tiling, LayoutError> {
-    let ([m, n], [d, dv], stages) = (recipe.tile(), recipe.padded(), recipe.stages());
-    let (warps, dtype) = (i64::from(recipe.sm80_warps), recipe.dtype);
+pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError> {
+    let (Own { tile: [m, n], stages, warps, .. }, [d, dv], dtype) = (*own, recipe.padded(), recipe.dtype);
     let all = 32 * warps;
-    let factors = if dtype == DType::Bf16 { "BF16BF16" } else { "F16F16" };
+    let factors = in_atoms(dtype);
     let mma = |name, tiles, tile, a| {
         Ok::<_, LayoutError>(TileMma {
             name,
@@ -172,32 +212,7 @@ pub(super) fn sm80(recipe: &Attention) -> Result<Tiling, LayoutError> {
         completes: Completion::Program,
         split: None,
     };
-    let [lanes, vector] = threads([m, dv], all, true)?;
-    let stage = TileCopy {
-        name: "StageO",
-        what: "staging of O",
-        tile: [m, dv],
-        dtype,
-        from: Place::Fragments("Output", Operand::C),
-        to: Place::Shared("O"),
-        engine: Engine::Fragments(CopyOp::Universal(Bytes(4))),
-        guard: Guard::None,
-        completes: Completion::Program,
-        split: None,
-    };
-    let store = TileCopy {
-        name: "CopyO",
-        what: "store of O",
-        from: Place::Shared("O"),
-        to: recipe.rows("O", 1),
-        engine: Engine::Threads { op: CopyOp::Universal(ALIGN), threads: lanes, values: vector },
-        guard: Guard::Predicate,
-        ..stage.clone()
-    };
-    let ring =
-        |name, tensor, stages| Pipeline { name, tensors: vec![tensor], stages, completes: Completion::CpAsyncGroup };
-    let of_rows =
-        |what, op| TileReduce { what, of: Reduced::Accumulators("Scores"), mode: 1, op, over: vec![Scope::Lanes] };
+    let [stage, store] = stores(recipe, [m, dv], CopyOp::Universal(Bytes(4)), threads([m, dv], all, true)?);
     Ok(Tiling {
         tile: [m, dv, n],
         smem: vec![
@@ -206,7 +221,7 @@ pub(super) fn sm80(recipe: &Attention) -> Result<Tiling, LayoutError> {
             tensor(("V", "(DV,BN,STAGES)"), dtype, [n, dv, stages], (0, Lives::Mainloop))?,
             tensor(("O", "(BM,DV,1)"), dtype, [m, dv, 1], (1, Lives::Epilogue))?,
         ],
-        pipelines: vec![ring("queries", "Q", 1), ring("keys", "K", stages), ring("values", "V", stages)],
+        pipelines: rings(stages, Completion::CpAsyncGroup),
         copies: vec![
             load("CopyQ", "copy of Q", "Q", [m, d], 1)?,
             load("CopyK", "copy of K", "K", [n, d], 1)?,
@@ -221,9 +236,9 @@ pub(super) fn sm80(recipe: &Attention) -> Result<Tiling, LayoutError> {
             mma("Scores", ["TileQ", "TileK", "TileS"], [m, n, d], Factor::Fragments)?,
             mma("Output", ["TileP", "TileV", "TileO"], [m, dv, n], Factor::Accumulators("Scores"))?,
         ],
-        reduces: vec![of_rows("row maximum", ReduceOp::Max), of_rows("row sum", ReduceOp::Sum)],
+        reduces: reduces(),
         roles: vec![Role { task: Task::All, threads: all as u32, registers: None }],
         cluster: [1; 3],
-        order: recipe.order([m, n]),
+        order: recipe.order(own),
     })
 }

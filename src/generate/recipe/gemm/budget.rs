@@ -1,9 +1,9 @@
 //! How a thread's registers are shared: decided once, printed as facts, asserted by the text.
 
-use super::decide::Isa;
 use super::tilings::parts_of_tile;
 use super::{Factors, Gemm, ahead, keep};
 use crate::plan::{Fact, Operand};
+use crate::recipe::Isa;
 use crate::tiling::{SmemTensor, Task, Tiling};
 
 /// Operations of an epilogue that computes in few registers, at most.

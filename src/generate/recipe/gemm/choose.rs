@@ -5,7 +5,6 @@ mod sm80;
 use super::raster::Tiles;
 use super::rule::L2 as KEPT;
 use super::stream::Load;
-use super::tilings::piece;
 pub use super::tried::candidates;
 use super::tried::for_sm90a;
 use super::{Consumers, Gemm, order, stay};
@@ -13,6 +12,7 @@ use crate::arch::Arch;
 use crate::model::Machine;
 use crate::recipe::product::{Major, Problem, Record};
 use crate::recipe::{Raster, Recipe};
+use crate::tiling::piece;
 
 /// Tiles of a cluster along M and N.
 fn tiles(recipe: &Gemm, problem: &Problem) -> [u64; 2] {

@@ -4,34 +4,18 @@ use super::budget::{Budget, Needs};
 use super::own::TextSettings;
 use super::settings::{LEAST_COLUMNS, settings};
 use super::{Gemm, entries, launch, order, predict, rule, tilings};
-use crate::arch::{Arch, Targets};
+use crate::arch::Targets;
 use crate::diagnostic::{Code, PlanError};
 use crate::layout::LayoutError;
 use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Draft, Entry, Fact, Groups, KernelPlan, Plan, Product, Reference};
-use crate::recipe::{Recipe, product};
+use crate::recipe::{Isa, Recipe, product};
 use crate::tiling::{Arrivals, Law, Task, Tiling};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
-/// Architectures that share a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Isa {
-    /// `cp.async`, `ldmatrix`, `mma.sync`.
-    Sm80,
-    /// TMA, WGMMA.
-    Sm90a,
-}
-
 impl Isa {
-    const ALL: [Isa; 2] = [Isa::Sm80, Isa::Sm90a];
-
-    fn of(arch: Arch) -> Isa {
-        if arch == Arch::Sm90a { Isa::Sm90a } else { Isa::Sm80 }
-    }
-
     /// The settings of its text.
     fn settings(self, recipe: &Gemm) -> TextSettings {
         match self {
@@ -45,13 +29,6 @@ impl Isa {
         match self {
             Isa::Sm80 => "sm80_tile",
             Isa::Sm90a => "tile",
-        }
-    }
-
-    fn suffix(self) -> &'static str {
-        match self {
-            Isa::Sm80 => "sm80",
-            Isa::Sm90a => "sm90a",
         }
     }
 
@@ -135,10 +112,7 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
         .map(|product| product.computed(recipe.arithmetic()).scaled_by_blocks(recipe.block_scales()));
     let fits = settings(recipe, &mut checks);
     let mut parts = Vec::new();
-    for isa in Isa::ALL {
-        let Some(own) = Targets::new(targets.archs().iter().copied().filter(|arch| Isa::of(*arch) == isa)) else {
-            continue;
-        };
+    for (isa, own) in Isa::among(targets) {
         let Some(product) = product.as_ref().filter(|_| fits) else { continue };
         let part = part(recipe, isa, &own, product.clone(), &mut checks);
         parts.extend(part.map(|part| (part, own)));
@@ -257,29 +231,17 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     })
 }
 
-/// Registers that ptxas needs besides the accumulators of a WGMMA: nvcc 13.0 refuses 104 accumulators in a thread with
-/// 128 registers, as it needs 130, and 112 accumulators with 138.
-const BESIDE_WGMMA: u32 = 26;
-
 /// Accumulators of one WGMMA, against the registers of the launch.
 fn one_instruction(tiling: &Tiling, checks: &mut Checks) {
-    if tiling.mmas.iter().any(|mma| mma.has_fragments()) {
-        return;
-    }
-    let ([m, n, k], threads) = (tiling.tile.map(|extent| extent as u32), tiling.threads());
-    // 64 rows, shared by 128 threads.
-    let accumulators = n / 2;
-    let most = tiling.launched_registers().saturating_sub(BESIDE_WGMMA);
-    if accumulators > most {
-        let most_n = most * 2 / LEAST_COLUMNS * LEAST_COLUMNS;
-        checks.push(
-            Code::Registers,
-            format!("sm90a: BN = {n}: {accumulators} accumulators of one instruction, {threads} threads"),
-            format!("at most {most}, BN up to {most_n}"),
-            "ptxas needs them and a few more within the registers of the launch, even where `setmaxnreg` adds some (C7602)",
-            format!("tile={m}x{most_n}x{k}"),
-        );
-    }
+    let Some([accumulators, most]) = tiling.too_many_at_once() else { return };
+    let ([m, n, k], most_n) = (tiling.tile, most * 2 / LEAST_COLUMNS * LEAST_COLUMNS);
+    checks.push(
+        Code::Registers,
+        format!("sm90a: BN = {n}: {accumulators} accumulators of one instruction, {} threads", tiling.threads()),
+        format!("at most {most}, BN up to {most_n}"),
+        Tiling::AT_ONCE,
+        format!("tile={m}x{most_n}x{k}"),
+    );
 }
 
 /// Shared memory of all stages, with what would fit.

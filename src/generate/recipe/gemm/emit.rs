@@ -4,12 +4,13 @@ use askama::Template;
 
 use super::Factors;
 use super::budget::{Budget, Warpgroups, Warps};
-use super::decide::{Isa, Part};
+use super::decide::Part;
 use super::tilings::Scales;
 use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
 use crate::plan::{Groups, Int, Operand, Plan, SCALED_K, SCALES};
+use crate::recipe::Isa;
 use crate::recipe::product::{EpilogueText, Tensor, stride_params};
 use crate::tiling::{Arrivals, Inner, Lives, SmemTensor, Tiling};
 use crate::units::Bytes;

@@ -96,7 +96,7 @@ pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     let lanes = Layout::new(pair([PACKS / columns, columns])?, pair([columns, 1])?)?;
     let bytes = recipe.dtype.dtype().bytes();
     let place = |contiguous, align| {
-        Place::Global(Global { contiguous, align, batched: recipe.have_l("B"), ..Global::matrix("S") })
+        Place::Global(Global { contiguous, align, outer: recipe.have_l("B").into(), ..Global::matrix("S") })
     };
     let pack = TileCopy {
         name: "Pack",

@@ -1,9 +1,10 @@
 //! The parameters of a launch, and how they follow from its views.
 
 use super::Gemm;
-use super::decide::{Isa, Part};
+use super::decide::Part;
 use crate::dtype::DType;
 use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType, Product, SCALES, WORKSPACE};
+use crate::recipe::Isa;
 use crate::recipe::product::{Fields, number, stride_params};
 use crate::view::{Access, ViewLayout, ViewRef};
 

@@ -1,12 +1,13 @@
 //! The rule of a launch: which entry runs, on how many CTAs, and its tensor maps.
 
-use super::decide::{Isa, Part};
+use super::decide::Part;
 use super::launch::params;
 use super::order::Grouping;
 use super::stay::Stays;
 use super::stream::Shares;
 use crate::arch::Arch;
 use crate::plan::{Groups, Int, IntOp, MapRule, Operand, Reach, Rule};
+use crate::recipe::Isa;
 use crate::recipe::product::{F32, aligned, stride_params};
 use crate::tiling::{TensorMapSpec, TileCopy};
 use crate::view::Access;

@@ -9,12 +9,12 @@ use super::{Consumers, Factors, Gemm, raster};
 use crate::arch::Arch;
 use crate::atom::Operand;
 use crate::dtype::DType;
-use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, make_layout};
+use crate::layout::{IntTuple, Layout, LayoutError, make_layout};
 use crate::plan::{Arithmetic, BlockScales, SCALES};
 use crate::recipe::product::{Extents, Major};
 use crate::tiling::{
     Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Promotion, Proxy, Role, SmemTensor,
-    Task, TileCopy, TileMma, Tiling,
+    Task, TileCopy, TileMma, Tiling, piece, pieces,
 };
 use crate::units::Bytes;
 
@@ -144,14 +144,14 @@ impl Gemm {
             contiguous: usize::from(k_major),
             align: ALIGN,
             multiple: self.dtype.vector(),
-            batched: self.have_l(tensor),
+            outer: self.have_l(tensor).into(),
             ..Global::matrix(tensor)
         }
     }
 
     /// D, at addresses that are multiples of so much.
     pub(super) fn result(&self, align: Bytes) -> Place {
-        Place::Global(Global { align, batched: self.have_l("D"), ..Global::matrix("D") })
+        Place::Global(Global { align, outer: self.have_l("D").into(), ..Global::matrix("D") })
     }
 }
 
@@ -197,7 +197,7 @@ impl Scales {
             what: ["copy of the scales of A", "copy of the scales of B"][self.mode],
             tile: [count, 1],
             dtype: DType::F32,
-            from: Place::Global(Global { batched: recipe.batched, ..global }),
+            from: Place::Global(Global { outer: recipe.batched.into(), ..global }),
             to: Place::Shared(name),
             engine: Engine::Threads { op: CopyOp::CpAsync(Bytes(4)), threads, values: Layout::unit() },
             guard: Guard::ZeroFill,
@@ -215,52 +215,6 @@ fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Elements of the pieces that the contiguous mode can be cut into: a swizzle of 128, 64 or 32 bytes.
-fn pieces(rows: i64, size: i64) -> impl Iterator<Item = i64> {
-    [128, 64, 32].into_iter().map(move |span| span / size).filter(move |piece| rows % piece == 0)
-}
-
-/// The longest of them.
-pub(super) fn piece(rows: i64, size: i64) -> i64 {
-    pieces(rows, size).next().unwrap_or(rows)
-}
-
-/// Tiles in pieces as long as a swizzle spans, one below the other; chunks of 16 bytes are exchanged within a piece's length, so
-/// that 8 pieces' chunks lie in 8 different groups of banks.
-fn tile(
-    dtype: DType,
-    name: &'static str,
-    modes: &'static str,
-    (extents, stages): ([i64; 2], u32),
-    contiguous: usize,
-    proxy: Proxy,
-) -> Result<SmemTensor, LayoutError> {
-    let size = dtype.bytes().0 as i64;
-    let (vector, [rows, columns]) = (16 / size, extents);
-    let span = if contiguous == 1 { columns } else { piece(rows, size) };
-    let swizzle = Swizzle::new(i64::from((span / vector).max(1).ilog2()), vector.ilog2().into(), 3)?;
-    let int = IntTuple::int;
-    let (shape, stride) = match contiguous {
-        1 => (int(rows), [int(columns), int(1)]),
-        _ if span == rows => (int(rows), [int(1), int(span)]),
-        _ => (pair([span, rows / span])?, [pair([1, span * columns])?, int(span)]),
-    };
-    let [row, column] = stride;
-    let shape = IntTuple::tuple([shape, int(columns), int(stages.into())])?;
-    let stride = IntTuple::tuple([row, column, int(rows * columns)])?;
-    let block = Bytes(swizzle.block() as u64 * dtype.bytes().0);
-    Ok(SmemTensor {
-        name,
-        modes,
-        dtype,
-        swizzle: Some(swizzle),
-        layout: Layout::new(shape, stride)?,
-        align: if proxy == Proxy::Async { block.max(Bytes(128)) } else { Bytes(128) },
-        proxy,
-        lives: Lives::Kernel,
-    })
-}
-
 /// The names of the tiles of A, B and D in the text.
 const TILES: [&str; 3] = ["TileA", "TileB", "TileD"];
 
@@ -271,11 +225,11 @@ fn mainloop(own: &TextSettings, completes: Completion) -> Pipeline {
 
 /// A and B.
 fn tensors(recipe: &Gemm, own: &TextSettings, proxy: Proxy) -> Result<Vec<SmemTensor>, LayoutError> {
-    let ([m, n, k], [a, b], stages) = (extents(own.tile), recipe.k_major(), own.stages);
+    let ([m, n, k], [a, b], stages) = (extents(own.tile), recipe.k_major(), i64::from(own.stages));
     let [of_a, of_b] = recipe.factors().map(Factors::dtype);
     Ok(vec![
-        tile(of_a, "A", "(BM,BK,STAGES)", ([m, k], stages), a.into(), proxy)?,
-        tile(of_b, "B", "(BN,BK,STAGES)", ([n, k], stages), b.into(), proxy)?,
+        SmemTensor::in_pieces(["A", "(BM,BK,STAGES)"], of_a, [m, k, stages], a.into(), proxy)?,
+        SmemTensor::in_pieces(["B", "(BN,BK,STAGES)"], of_b, [n, k, stages], b.into(), proxy)?,
     ])
 }
 
@@ -349,7 +303,11 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
     };
     let mut smem = tensors(recipe, own, Proxy::Async)?;
     let modes = if teams > 1 { "(PART_M,PART_N,TEAMS*BUFFERS)" } else { "(PART_M,PART_N,BUFFERS)" };
-    let staged = |buffers: u32| tile(recipe.out, "D", modes, (part, buffers * teams), 1, Proxy::Async);
+    let [rows, columns] = part;
+    let staged = |buffers: u32| {
+        let stages = (buffers * teams).into();
+        SmemTensor::in_pieces(["D", modes], recipe.out, [rows, columns, stages], 1, Proxy::Async)
+    };
     // D lies before A, because it borrows A's stages.
     smem.insert(0, staged(BUFFERS)?);
     if own.split_k > 1 {

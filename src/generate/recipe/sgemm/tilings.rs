@@ -119,7 +119,7 @@ fn mma(recipe: &Sgemm, thr: [i64; 2]) -> Result<TileMma, LayoutError> {
 fn global(recipe: &Sgemm, tensor: &'static str, contiguous: usize) -> Place {
     // B is (K,N), and its tiles are (N,K).
     let modes = if tensor == "B" { [1, 0] } else { [0, 1] };
-    Place::Global(Global { modes, contiguous, align: bytes(1), batched: recipe.batched, ..Global::matrix(tensor) })
+    Place::Global(Global { modes, contiguous, align: bytes(1), outer: recipe.batched.into(), ..Global::matrix(tensor) })
 }
 
 /// The tiling of a recipe, or `None` if threads do not divide a tile or it cannot have the required layout.

@@ -1,12 +1,13 @@
 //! The tiling of the text for sm_80: every warp copies and multiplies.
 
-use super::{ALIGN, TILES, atoms, extents, mainloop, pair, piece, tensors};
+use super::{ALIGN, TILES, atoms, extents, mainloop, pair, tensors};
 use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
 use crate::recipe::gemm::own::TextSettings;
 use crate::recipe::gemm::{Gemm, raster};
 use crate::tiling::{
     Completion, CopyOp, Engine, Factor, Guard, Lives, Place, Proxy, Role, SmemTensor, Task, TileCopy, TileMma, Tiling,
+    piece,
 };
 use crate::units::Bytes;
 

@@ -1,0 +1,15 @@
+  auto const thr_mma = Output{}.get_slice(threadIdx.x);
+  Tensor cO = make_identity_tensor(TileO{});                                                   // (BM,DV) -> (query,element)
+  Tensor rows_o = by_rows(tOrO);                                                               // (ROWS,COLUMNS)
+  CUTE_UNROLL
+  for (int row = 0; row < size<0>(rows_o); ++row) {
+    float const sum = softmax.whole(row);
+    float const reciprocal = __frcp_rn(sum);
+    CUTE_UNROLL
+    for (int n = 0; n < size<1>(rows_o); ++n) {
+      rows_o(row,n) = sum == 0 ? 0 : __fmul_rn(rows_o(row,n), reciprocal);
+    }
+  }
+{%- if c.lse %}
+{% include "attention/logarithms.cuh" %}
+{%- endif %}

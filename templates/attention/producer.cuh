@@ -1,0 +1,45 @@
+// One warp computes what there is to do; one of its threads asks TMA for the tiles of Q, K and V, as stages become empty.
+CUTE_DEVICE
+void
+produce(Params const& params, SharedStorage& shared)
+{
+  Tensor sQ = make_tensor(make_smem_ptr(shared.q), SmemQ{});                                     // (BM,D,1)
+  Tensor sK = make_tensor(make_smem_ptr(shared.k), SmemK{});                                     // (BN,D,STAGES)
+  Tensor sV = make_tensor(make_smem_ptr(shared.v), SmemV{});                                     // (DV,BN,STAGES)
+  bool const asks = elect_one_sync();
+  auto const fill = [&](auto const& tma, CUtensorMap const& map, auto& ring, auto& at, auto const& src, auto const& dst) {
+    if (asks) {
+      ring.empty[at.stage].wait(at.phase ^ 1);  // on a new barrier, a wait for the previous phase returns at once
+      ring.full[at.stage].arrive_and_expect_tx(sizeof(Element) * size<0>(dst));  // TMA's zeros outside of the tensor count
+      copy_all(tma.with(&map, reinterpret_cast<uint64_t&>(ring.full[at.stage]), 0), src, dst(_,at.stage));
+    }
+    at.advance();
+  };
+  auto const parts = [](auto const& tma, auto const& dst, auto const& src) {
+    return tma_partition(tma, _0{}, Layout<_1>{}, group_modes<0,2>(dst), group_modes<0,2>(src));
+  };
+  Positions at;
+  Works works{params};
+  Work work;
+  while (works.next(work)) {
+    Steps const all(params, work);
+    Tensor gQ = local_tile(q_of(params, work.q), TileQ{}, make_coord(work.first / size<0>(TileQ{}), _0{}));  // (BM,D)
+    Tensor gK = local_tile(k_of(params, work.k), TileK{}, make_coord(_, _0{}));                          // (BN,D,steps)
+    Tensor gV = local_tile(v_of(params, work.v), TileV{}, make_coord(_0{}, _));                          // (DV,BN,steps)
+    auto const of_q = parts(TmaQ{}, sQ, gQ);                                                   // (TMA), (TMA,1)
+    auto const of_k = parts(TmaK{}, sK, gK);                                                   // (TMA,steps), (TMA,STAGES)
+    auto const of_v = parts(TmaV{}, sV, gV);                                                   // (TMA,steps), (TMA,STAGES)
+    auto const fill_k = [&](int i) {
+      if (i < all.count) {
+        fill(TmaK{}, params.map_k, shared.barriers.keys, at.k, get<0>(of_k)(_,all.at(i)), get<1>(of_k));
+      }
+    };
+    fill_k(0);
+    fill(TmaQ{}, params.map_q, shared.barriers.queries, at.q, get<0>(of_q), get<1>(of_q));
+    CUTE_NO_UNROLL
+    for (int i = 0; i < all.count; ++i) {
+      fill_k(i + 1);
+      fill(TmaV{}, params.map_v, shared.barriers.values, at.v, get<0>(of_v)(_,all.at(i)), get<1>(of_v));
+    }
+  }
+}

@@ -1,0 +1,101 @@
+[[ c.banner ]]
+//
+// O = softmax(scale * Q @ K^T) @ V of each head, by TMA and WGMMA. K and V pass in steps; scores stay in registers.
+// Launch: [[ c.threads ]] threads, as many CTAs as are resident, [[ c.smem_bytes ]] bytes of dynamic shared memory.
+#pragma once{% include "wgmma_shapes.cuh" %}
+
+#include <cute/tensor.hpp>
+#include <cutlass/arch/barrier.h>
+#include <cutlass/arch/reg_reconfig.h>
+
+#include "[[ c.plan.name() ]]_params.h"
+
+namespace cutemplate {
+namespace [[ c.plan.name() ]] {
+
+using namespace cute;
+
+{% include "gemm/tma.cuh" %}
+
+{% include "attention/types.cuh" %}
+
+constexpr int consumers = size(Scores{});  // threads
+
+// Registers of a thread, where warpgroups share them out; else 0.
+constexpr struct { int producer, consumer; } registers{[[ registers[0] ]], [[ registers[1] ]]};
+
+{% include "attention/barriers.cuh" %}
+
+struct SharedStorage {
+{%- for t in c.kept() %}
+  alignas([[ t.align.0 ]]) Element [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- endfor %}
+  union {
+{%- for t in c.staged() %}
+    alignas([[ t.align.0 ]]) Element [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- endfor %}
+{%- for t in c.lent() %}
+    alignas([[ t.align.0 ]]) Element [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- endfor %}
+  };
+  Barriers barriers;
+};
+constexpr bool lends = [[ c.lends() ]];  // whether O lies in the memory of Q, which is then loaded late
+static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
+
+{% include "attention/mask.cuh" %}
+
+{% include "attention/work.cuh" %}
+
+{% include "attention/work_of.cuh" %}
+
+{% include "attention/steps.cuh" %}
+
+{% include "attention/works.cuh" %}
+
+{% include "attention/tma_rows.cuh" %}
+{% include "attention/producer.cuh" %}
+
+{% include "attention/softmax.cuh" %}
+
+{% include "attention/weights.cuh" %}
+
+{% include "attention/turns.cuh" %}
+
+{% include "attention/clear_tail.cuh" %}
+
+{% include "attention/out.cuh" %}
+{% include "attention/epilogue_wgmma.cuh" %}
+
+{% include "attention/mainloop_wgmma.cuh" %}
+
+CUTE_DEVICE
+void
+kernel(Params const& params)
+{
+  assert_ieee();
+  extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
+  auto& shared = *reinterpret_cast<SharedStorage*>(smem);
+  if (threadIdx.x == 0) {
+    shared.barriers.init();
+    cutlass::arch::fence_barrier_init();
+  }
+  __syncthreads();  // all threads see the initialised barriers
+  int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
+  if (warp >= consumers / 32) {
+    if constexpr (registers.producer > 0) {
+      cutlass::arch::warpgroup_reg_dealloc<registers.producer>();
+    }
+    if (warp == consumers / 32) {
+      produce(params, shared);
+    }
+  } else {
+    if constexpr (registers.consumer > 0) {
+      cutlass::arch::warpgroup_reg_alloc<registers.consumer>();
+    }
+    consume(params, shared);
+  }
+}
+
+}  // namespace [[ c.plan.name() ]]
+}  // namespace cutemplate

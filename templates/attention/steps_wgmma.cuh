@@ -1,0 +1,71 @@
+  auto const multiply_k = [&] {
+    keys.full[at.k.stage].wait(at.k.phase);
+    turns.take();
+    scores_mma.accumulate_ = GMMA::ScaleOut::Zero;
+    issue(scores_mma, tSrQ, tSrK(_,_,_,at.k.stage), tSrS);
+  };
+  auto const multiply_v = [&] {
+    values.full[at.v.stage].wait(at.v.phase);
+    warpgroup_fence_operand(tOrP);
+    issue(output_mma, tOrP, tOrV(_,_,_,at.v.stage), tOrO);
+  };
+  // Scores that have arrived become weights.
+  auto const weigh = [&](int i, auto masked) {
+    warpgroup_fence_operand(tSrS);
+    release(keys.empty[at.k.stage]);
+    release(queries.empty[at.q.stage], !lends && i + 1 == all.count);
+    at.k.advance();
+    if (params.scale <= 0) {
+      // Maxima are those of scaled scores: the sign of the scale, or 0, is the scores'.
+      CUTE_UNROLL
+      for (int j = 0; j < size(tSrS); ++j) {
+        tSrS(j) = params.scale < 0 ? -tSrS(j) : 0 * tSrS(j);
+      }
+    }
+    if constexpr (decltype(masked)::value) {
+      all.hide(rows_s, rows_c, i);
+    }
+    softmax.step(rows_s, scale);
+  };
+  auto const end_v = [&] {
+    warpgroup_wait<0>();
+    warpgroup_fence_operand(tOrO);
+    warpgroup_fence_operand(tOrP);
+    release(values.empty[at.v.stage]);
+    at.v.advance();
+  };
+  if (all.count > 0) {
+    multiply_k();
+    turns.pass();
+    warpgroup_wait<0>();
+    weigh(0, true_type{});
+    round_all(tSrS, tOrP);
+    if constexpr (Work::packed) {
+      values.full[at.v.stage].wait(at.v.phase);
+      clear_tail(all, work.len_k, sV(_,_,at.v.stage));
+    }
+    int i = 1;
+    auto const until = [&](int end, auto masked) {
+      CUTE_NO_UNROLL
+      for (; i < end; ++i) {
+        multiply_k();
+        multiply_v();
+        turns.pass();
+        warpgroup_wait<1>();  // S of this step; P @ V of the step before goes on
+        weigh(i, masked);
+        end_v();
+        round_all(tSrS, tOrP);
+        softmax.rescale(by_rows(tOrO));
+      }
+    };
+    // Loops of their own: a branch between MMAs costs 5 % of causal heads.
+    if constexpr (Mask::diagonal) {
+      until(all.whole, true_type{});
+    }
+    until(all.left, false_type{});
+    if constexpr (Mask::window) {
+      until(all.count, true_type{});
+    }
+    multiply_v();
+    end_v();
+  }

@@ -1,0 +1,5 @@
+{% if c.varlen -%}
+{% include "attention/work_varlen.cuh" %}
+{%- else -%}
+{% include "attention/work_dense.cuh" %}
+{%- endif %}
