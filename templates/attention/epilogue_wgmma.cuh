@@ -8,12 +8,14 @@ store(Params const& params, Work const& work, TOrO& tOrO, Rows const& softmax, S
 {% include "attention/finish.cuh" %}
   Tensor tOrE = rounded(tOrO);                                                                 // (MMA,MMA_M,MMA_N)
   Tensor sO = make_tensor(make_smem_ptr(shared.o), SmemO{})(_,_,_0{});                           // (BM,DV)
-  Tensor tRsO = partition_D(StageO{}, threadIdx.x, sO);                                        // (CPY,CPY_M,CPY_N)
+  Tensor tRsO = group_modes<1,3>(partition_D(StageO{}, threadIdx.x, sO));                       // (CPY,COPIES)
+  Tensor tORE = StageO{}.get_slice(threadIdx.x).retile_S(tOrE);                                // ((CPY,COPIES),MMA_M,MMA_N)
+  Tensor tRrE = make_tensor(tORE.data(), get<0>(tORE.layout()));                               // (CPY,COPIES)
   auto const sync = [] { cutlass::arch::NamedBarrier::sync(128, rows_whole + threadIdx.x / 128); };
   if constexpr (!lends) {
     sync();  // the warpgroup has stored its rows of the tile before
   }
-  copy_all(StageO{}, StageO{}.get_slice(threadIdx.x).retile_S(tOrE), tRsO);
+  copy_all(StageO{}, tRrE, tRsO);
   sync();  // the warpgroup's rows are complete
   Tensor gO = out(params, work);                                                               // (BM,DV)
   Tensor tOsO = partition_S(CopyO{}, threadIdx.x, sO);                                         // ((VECTOR,ROWS),CPY_M,CPY_N)

@@ -21,8 +21,8 @@ using namespace cute;
 
 constexpr int consumers = size(Scores{});  // threads
 
-// Registers of a thread, where warpgroups share them out; else 0.
-constexpr struct { int producer, consumer; } registers{[[ registers[0] ]], [[ registers[1] ]]};
+// Whether warpgroups share out their registers. A single one that multiplies has those of the launch.
+constexpr bool shares_registers = [[ registers[0] ]] > 0;
 
 {% include "attention/barriers.cuh" %}
 
@@ -83,15 +83,15 @@ kernel(Params const& params)
   __syncthreads();  // all threads see the initialised barriers
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
-    if constexpr (registers.producer > 0) {
-      cutlass::arch::warpgroup_reg_dealloc<registers.producer>();
+    if constexpr (shares_registers) {
+      cutlass::arch::warpgroup_reg_dealloc<[[ registers[0] ]]>();
     }
     if (warp == consumers / 32) {
       produce(params, shared);
     }
   } else {
-    if constexpr (registers.consumer > 0) {
-      cutlass::arch::warpgroup_reg_alloc<registers.consumer>();
+    if constexpr (shares_registers) {
+      cutlass::arch::warpgroup_reg_alloc<[[ registers[1] ]]>();
     }
     consume(params, shared);
   }

@@ -16,7 +16,7 @@ CUTE_DEVICE
 auto
 [[ t.param ]]_of(Params const& params, Place const& at)
 {
-  Tensor all = Tma[[ t.name ]]{}.get_tma_tensor([[ t.shape ]]);
+  Tensor all = Tma[[ t.name ]]{}.get_tma_tensor([[ t.shape ]]);  // (..) -> TMA coordinate
   int const head = int(at.head * params.[[ t.param ]]_head);
   return rows_of<[[ t.along ]]>(all, head, at.sequence, params.[[ t.param ]]_[[ c.apart ]]);
 }

@@ -6,10 +6,14 @@ use std::path::Path;
 use super::emitted::{CATALOGUE, FILES, Files};
 
 /// The texts that are kept whole, with the reason for each. Their `.cuh`, `.cu` and `_params.h` are in `tests/goldens`.
-const TEXTS: [(&str, &str); 10] = [
+const TEXTS: [(&str, &str); 11] = [
     (
-        "attention_f16_72x40_window_lse",
+        "attention_f16_72x40_window_lse_sm80",
         "attention on sm_80: two MMAs, rings of K and V, online softmax, a window, logarithms",
+    ),
+    (
+        "attention_f16_72x40_window_lse_sm90a",
+        "attention on sm_90a: TMA, WGMMA with weights in registers, ping-pong, works in turn",
     ),
     ("elementwise_add_f16", "elementwise_add, and vectors of elementwise_apply: head, residue, shifted rows"),
     ("elementwise_apply_f32", "elementwise_apply that transposes through swizzled shared memory"),
@@ -35,7 +39,7 @@ const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 const BY_DIGEST: [(&str, &str, &str); 21] = [
     (
         "attention/work_varlen.cuh",
-        "attention_bf16_32_causal_varlen_lse",
+        "attention_bf16_32_causal_varlen_lse_sm80",
         "which sequence a CTA has; the rest is that of the whole text",
     ),
     ("elementwise_apply/naive.cuh", "elementwise_apply_f16_naive", "30 lines, the simplest rung"),
@@ -77,7 +81,8 @@ const BY_DIGEST: [(&str, &str, &str); 21] = [
 ];
 
 /// Templates without a line that is theirs alone and holds no value: what they emit cannot be told from a text.
-const ONLY_VALUES: [(&str, &str); 12] = [
+const ONLY_VALUES: [(&str, &str); 13] = [
+    ("attention/work_of.cuh", "which work a CTA has: of batches, or of sequences"),
     ("attention/rows.cuh", "where the rows of one input begin, in each text of attention"),
     ("elementwise_apply/head.cuh", "opens each text of elementwise_apply"),
     ("elementwise_apply/tensors.cuh", "the tensors of each text of elementwise_apply"),

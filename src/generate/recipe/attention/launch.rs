@@ -178,6 +178,7 @@ fn tensor_map(rule: &mut Rule, of: &Decision, (operand, copy): (&Operand, &TileC
     });
     let (Some(spec), Some(param)) = (spec, rule.index(&format!("map_{}", operand.param))) else { return };
     let (mut dims, mut strides) = (vec![Int::from(i64::from(elements))], Vec::new());
+    let some = Int::all(modes.iter().map(|(_, extent)| Int::from(0).less((*extent).clone())).collect::<Vec<_>>());
     // Rows first, then heads, then batches.
     let (rows, mut outer): (Vec<_>, Vec<_>) = modes.iter().partition(|(mode, _)| *mode == "row");
     outer.reverse();
@@ -189,7 +190,9 @@ fn tensor_map(rule: &mut Rule, of: &Decision, (operand, copy): (&Operand, &TileC
         if mode == "row" {
             rule.demands.push(Demand {
                 kind: DemandKind::Stride,
-                condition: several.is(0).op(IntOp::Or, Int::from(0).less(stride.clone()).and(stride.clone().less(FAR))),
+                condition: Int::all([some.clone(), several])
+                    .is(0)
+                    .op(IntOp::Or, Int::from(0).less(stride.clone()).and(stride.clone().less(FAR))),
                 required: format!("rows of {} that are apart, by fewer than 2^39 elements", operand.name),
                 because: "TMA has no rows that are all the same one".to_owned(),
                 found: vec![(format!("stride of a {mode}"), stride.clone())],
@@ -200,7 +203,6 @@ fn tensor_map(rule: &mut Rule, of: &Decision, (operand, copy): (&Operand, &TileC
         dims.push(apart.clone().select((*extent).clone(), 1));
         strides.push(apart.select(stride * size, 16));
     }
-    let some = Int::all(modes.iter().map(|(_, extent)| Int::from(0).less((*extent).clone())).collect::<Vec<_>>());
     let extents = spec.extents.iter().take(dims.len()).map(|extent| i64::from(*extent).into()).collect();
     rule.maps.push(MapRule {
         param,

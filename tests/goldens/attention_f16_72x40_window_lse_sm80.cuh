@@ -7,14 +7,14 @@
 
 #include <cute/tensor.hpp>
 
-#include "attention_f16_72x40_window_lse_params.h"
+#include "attention_f16_72x40_window_lse_sm80_params.h"
 
 namespace cutemplate {
-namespace attention_f16_72x40_window_lse {
+namespace attention_f16_72x40_window_lse_sm80 {
 
 using namespace cute;
 
-using Params  = attention_f16_72x40_window_lse_params;
+using Params  = attention_f16_72x40_window_lse_sm80_params;
 using Element = half_t;                 // Q, K, V and O
 using Head    = _72;  // elements of a row of Q and K
 using Value   = _40;  // elements of a row of V and O
@@ -223,6 +223,8 @@ struct Place
 // The work of a CTA: a tile of queries of one head of one sequence. O lies where Q does.
 struct Work
 {
+  static constexpr bool packed = false;  // whether sequences lie one after the other
+
   Place q;
   Place k;
   Place v;
@@ -231,7 +233,7 @@ struct Work
   int len_k;  // keys of the sequence
 };
 
-// With a diagonal the last queries see the most keys: they come first, so that no CTA with much work begins late.
+// With a diagonal the last queries see the most keys: they come first, so that no CTA begins with much work late.
 CUTE_DEVICE
 int
 first_query(int tile, int tiles)
@@ -239,16 +241,76 @@ first_query(int tile, int tiles)
   return (Mask::diagonal ? tiles - 1 - tile : tile) * size<0>(TileQ{});
 }
 
-// CTAs of a head are neighbours, and so are heads that share keys.
+// Heads in groups whose keys and values stay in L2: all tiles of a group, of each number those of all its heads.
+CUTE_DEVICE
+int
+works(Params const& params)
+{
+  return ceil_div(params.sq, size<0>(TileQ{})) * params.hq * params.b;
+}
+
 CUTE_DEVICE
 Work
-work_of(Params const& params)
+work_of(Params const& params, int number)
 {
   int const tiles = ceil_div(params.sq, size<0>(TileQ{}));
-  auto const [tile, head, batch] = idx2crd(int(blockIdx.x), make_shape(tiles, params.hq, params.b));
+  int const group = number / (tiles * params.group) * params.group;  // its first head, those of all batches one after the other
+  int const among = number - group * tiles;
+  int const heads = cute::min(params.group, params.hq * params.b - group);
+  int const head  = (group + among % heads) % params.hq;
+  int const batch = (group + among % heads) / params.hq;
   Place const keys{batch, head / (params.hq / params.hk)};
-  return {{batch, head}, keys, keys, first_query(tile, tiles), params.sq, params.sk};
+  return {{batch, head}, keys, keys, first_query(among / heads, tiles), params.sq, params.sk};
 }
+
+// The steps of keys that the queries of a tile see, from the last to the first, so that steps with a mask come first.
+struct Steps
+{
+  using Step = decltype(size<0>(TileK{}));  // keys
+
+  Mask mask;
+  int query;  // the first of the tile
+  int begin;  // the first step
+  int count;
+  int whole;  // from this number on every query sees all keys of a step
+  int left;   // up to this one
+
+  CUTE_DEVICE
+  Steps(Params const& params, Work const& work) : mask(params, work.len_q, work.len_k), query(work.first)
+  {
+    int const last = cute::min(query + size<0>(TileQ{}), work.len_q) - 1;
+    begin = mask.first(query) / Step{};
+    count = cute::max(0, ceil_div(cute::max(0, mask.end(last)), Step{}) - begin);
+    whole = cute::min(count, cute::max(0, begin + count - cute::max(0, mask.end(query)) / Step{}));
+    left  = cute::min(count, cute::max(whole, begin + count - ceil_div(mask.first(last), Step{})));
+  }
+
+  CUTE_DEVICE
+  int
+  at(int i) const
+  {
+    return begin + count - 1 - i;
+  }
+
+  // The first key of step number i.
+  CUTE_DEVICE
+  int
+  key(int i) const
+  {
+    return at(i) * Step{};
+  }
+
+  // Scores of keys that a query does not see become -inf.
+  template <class Rows, class Crd>
+  CUTE_DEVICE
+  void
+  hide(Rows&& rows_s, Crd const& rows_c, int i) const
+  {
+    if (i < whole || i >= left) {
+      apply(mask, rows_s, rows_c, query, key(i));
+    }
+  }
+};
 
 // 2^x with a relative error of 2^-22 at most; results below 2^-126 are 0.
 CUTE_DEVICE
@@ -266,9 +328,10 @@ CUTE_DEVICE
 auto
 by_rows(TCrC&& tCrC)
 {
-  auto const layout = tCrC.layout();                                                           // ((COLUMN,ROW),MMA_M,MMA_N)
-  return make_tensor(tCrC.data(), make_layout(make_layout(get<0,1>(layout), get<1>(layout)),
-                                              make_layout(get<0,0>(layout), get<2>(layout))));  // ((ROW,MMA_M),(COLUMN,MMA_N))
+  auto const layout = tCrC.layout();                                                           // ((COLUMN,ROW,..),MMA_M,MMA_N)
+  auto const own = append<3>(get<0>(layout));                                                  // (COLUMN,ROW,BLOCK)
+  return make_tensor(tCrC.data(), make_layout(make_layout(get<1>(own), get<1>(layout)),
+                                              make_layout(get<0>(own), get<2>(own), get<2>(layout))));  // ((ROW,..),(COLUMN,..))
 }
 
 // The four lanes that share a row combine what they have of it.
@@ -288,6 +351,7 @@ struct Softmax
 {
   float most[Rows];
   float sum[Rows];
+  float factor[Rows];  // by which what was relative to the maximum before becomes relative to the new one
 
   CUTE_DEVICE
   Softmax()
@@ -299,11 +363,11 @@ struct Softmax
     }
   }
 
-  // Scores become weights. `output`, the weighted sum so far, becomes relative to the new maximum.
-  template <class Scores, class Output>
+  // Scores become weights.
+  template <class Scores>
   CUTE_DEVICE
   void
-  step(Scores&& scores, float scale, Output&& output)
+  step(Scores&& scores, float scale)
   {
     CUTE_UNROLL
     for (int row = 0; row < Rows; ++row) {
@@ -316,18 +380,29 @@ struct Softmax
       float const before = most[row];
       most[row] = fmaxf(before, __fmul_rn(largest, scale));
       // As long as a row has no key, its weights are 0, and not NaN.
-      float const base   = most[row] == -INFINITY ? 0 : most[row];
-      float const factor = exp2_approximate(__fsub_rn(before, base));
+      float const base = most[row] == -INFINITY ? 0 : most[row];
+      factor[row] = exp2_approximate(__fsub_rn(before, base));
       float added = 0;
       CUTE_UNROLL
       for (int n = 0; n < size<1>(scores); ++n) {
         scores(row,n) = exp2_approximate(__fmaf_rn(scores(row,n), scale, -base));
         added = __fadd_rn(added, scores(row,n));
       }
-      sum[row] = __fmaf_rn(sum[row], factor, added);
+      sum[row] = __fmaf_rn(sum[row], factor[row], added);
+    }
+  }
+
+  // The weighted sum so far becomes relative to the new maximum.
+  template <class Output>
+  CUTE_DEVICE
+  void
+  rescale(Output&& output) const
+  {
+    CUTE_UNROLL
+    for (int row = 0; row < Rows; ++row) {
       CUTE_UNROLL
       for (int n = 0; n < size<1>(output); ++n) {
-        output(row,n) = __fmul_rn(output(row,n), factor);
+        output(row,n) = __fmul_rn(output(row,n), factor[row]);
       }
     }
   }
@@ -351,19 +426,27 @@ pair(float low, float high)
   return both;
 }
 
-// Accumulators in the type of the weights, in the same order.
+// Rounds accumulators to the type of the weights, in the same order.
+template <class TCrC, class TCrE>
+CUTE_DEVICE
+void
+round_all(TCrC const& tCrC, TCrE&& tCrE)
+{
+  Tensor pairs = recast<uint32_t>(tCrE);                                                       // (MMA/2,..)
+  static_assert(size(TCrC{}) == 2 * size(decltype(pairs){}), "pairs are whole");
+  CUTE_UNROLL
+  for (int i = 0; i < size(pairs); ++i) {
+    pairs(i) = pair(tCrC(2 * i), tCrC(2 * i + 1));
+  }
+}
+
 template <class TCrC>
 CUTE_DEVICE
 auto
 rounded(TCrC const& tCrC)
 {
   Tensor rounded = make_fragment_like<Element>(tCrC);                                          // (MMA,MMA_M,MMA_N)
-  Tensor pairs = recast<uint32_t>(rounded);                                                    // (MMA/2,MMA_M,MMA_N)
-  static_assert(size(TCrC{}) == 2 * size(decltype(pairs){}), "pairs are whole");
-  CUTE_UNROLL
-  for (int i = 0; i < size(pairs); ++i) {
-    pairs(i) = pair(tCrC(2 * i), tCrC(2 * i + 1));
-  }
+  round_all(tCrC, rounded);
   return rounded;
 }
 
@@ -378,6 +461,18 @@ as_factor(TCrC const& tCrC)
                                               get<1>(layout), get<2,1>(layout)));               // ((MMA,2),MMA_M,MMA_K)
 }
 
+// The tile of O of a work.
+CUTE_DEVICE
+auto
+out(Params const& params, Work const& work)
+{
+  auto const ptr_O = static_cast<Element*>(params.o)
+                   + work.q.sequence * params.o_batch
+                   + work.q.head * params.o_head;
+  auto const shape_O = make_shape(work.len_q, Value{});
+  Tensor mO = make_tensor(make_gmem_ptr(ptr_O), shape_O, make_stride(params.o_row, _1{}));      // (SQ,DV)
+  return local_tile(mO, TileO{}, make_coord(work.first / size<0>(TileO{}), _0{}));               // (BM,DV)
+}
 // Divides by the sums of the weights, and stores O in vectors of 16 bytes through shared memory, which all warps have read.
 template <class TOrO, class Rows>
 CUTE_DEVICE
@@ -417,14 +512,11 @@ store(Params const& params, Work const& work, TOrO& tOrO, Rows const& softmax, S
   if (threadIdx.x >= size(CopyO{})) {
     return;
   }
-  auto const ptr_O = static_cast<Element*>(params.o)
-                   + (work.q.sequence * params.o_batch + work.q.head * params.o_head);
-  Tensor mO = make_tensor(make_gmem_ptr(ptr_O), make_shape(work.len_q, Value{}), make_stride(params.o_row, _1{}));  // (SQ,DV)
-  Tensor gO = local_tile(mO, TileO{}, make_coord(work.first / size<0>(TileO{}), _0{}));          // (BM,DV)
+  Tensor gO = out(params, work);                                                               // (BM,DV)
   Tensor tOsO = partition_S(CopyO{}, threadIdx.x, sO);                                         // (CPY,CPY_M,CPY_N)
   auto const thr_copy = CopyO{}.get_slice(threadIdx.x);
   Tensor tOgO = thr_copy.partition_D(gO);                                                      // (CPY,CPY_M,CPY_N)
-  Tensor tOcO = thr_copy.partition_D(cO);                                                      // (CPY,CPY_M,CPY_N) -> (query,element)
+  Tensor tOcO = thr_copy.partition_D(cO);                                                      // (CPY,CPY_M,CPY_N) -> (query,d)
   auto const bounds = make_coord(work.len_q - work.first, Value{});
   CUTE_UNROLL
   for (int m = 0; m < size<1>(tOsO); ++m) {
@@ -448,14 +540,20 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   //
 
   auto const ptr_Q = static_cast<Element const*>(params.q)
-                     + (work.q.sequence * params.q_batch + work.q.head * params.q_head);
+                     + work.q.sequence * params.q_batch
+                     + work.q.head * params.q_head;
   auto const ptr_K = static_cast<Element const*>(params.k)
-                     + (work.k.sequence * params.k_batch + work.k.head * params.k_head);
+                     + work.k.sequence * params.k_batch
+                     + work.k.head * params.k_head;
   auto const ptr_V = static_cast<Element const*>(params.v)
-                     + (work.v.sequence * params.v_batch + work.v.head * params.v_head);
-  Tensor mQ = make_tensor(make_gmem_ptr(ptr_Q), make_shape(work.len_q, Head{}), make_stride(params.q_row, _1{}));  // (SQ,D)
-  Tensor mK = make_tensor(make_gmem_ptr(ptr_K), make_shape(work.len_k, Head{}), make_stride(params.k_row, _1{}));  // (SK,D)
-  Tensor mV = make_tensor(make_gmem_ptr(ptr_V), make_shape(Value{}, work.len_k), make_stride(_1{}, params.v_row));  // (DV,SK)
+                     + work.v.sequence * params.v_batch
+                     + work.v.head * params.v_head;
+  auto const shape_Q = make_shape(work.len_q, Head{});
+  auto const shape_K = make_shape(work.len_k, Head{});
+  auto const shape_V = make_shape(Value{}, work.len_k);
+  Tensor mQ = make_tensor(make_gmem_ptr(ptr_Q), shape_Q, make_stride(params.q_row, _1{}));     // (SQ,D)
+  Tensor mK = make_tensor(make_gmem_ptr(ptr_K), shape_K, make_stride(params.k_row, _1{}));     // (SK,D)
+  Tensor mV = make_tensor(make_gmem_ptr(ptr_V), shape_V, make_stride(_1{}, params.v_row));     // (DV,SK)
   auto const tile_q = make_coord(work.first / size<0>(TileQ{}), _0{});
   Tensor gQ = local_tile(mQ, TileQ{}, tile_q);                                                 // (BM,D)
   Tensor gK = local_tile(mK, TileK{}, make_coord(_, _0{}));                                      // (BN,D,steps)
@@ -506,28 +604,23 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   //
 
   constexpr int stages = size<2>(SmemK{});
-  constexpr int step   = size<0>(TileK{});
-  Mask const mask(params, work.len_q, work.len_k);
-  int const last  = cute::min(work.first + size<0>(TileQ{}), work.len_q) - 1;
-  int const begin = mask.first(work.first) / step;
-  int const steps = cute::max(0, ceil_div(cute::max(0, mask.end(last)), step) - begin);
+  Steps const all(params, work);
 
-  // Step number i has keys from (begin + steps - 1 - i) * step on.
   auto const load = [&](auto const& copy, auto const& src, auto const& crd, auto const& bounds, auto&& dst) {
     if (size(copy) == size(Scores{}) || threadIdx.x < size(copy)) {
       copy_inside(copy, src, crd, bounds, dst);
     }
   };
   auto const load_k = [&](int i) {
-    if (i < steps) {
-      int const at = begin + steps - 1 - i;
+    if (i < all.count) {
+      int const at = all.at(i);
       load(copy_k, tKgK(_,_,_,at), thr_copy_k.partition_S(cK(_,_,at)), shape(mK), tKsK(_,_,_,i % stages));
     }
     cp_async_fence();  // one group per step, even an empty one: the waits count groups
   };
   auto const load_v = [&](int i) {
-    if (i < steps) {
-      int const at = begin + steps - 1 - i;
+    if (i < all.count) {
+      int const at = all.at(i);
       load(copy_v, tVgV(_,_,_,at), thr_copy_v.partition_S(cV(_,_,at)), shape(mV), tVsV(_,_,_,i % stages));
     }
     cp_async_fence();
@@ -562,8 +655,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   // Base 2. A scale of 0 has made Q 0.
   float const scale = params.scale == 0 ? 1 : __fmul_rn(fabsf(params.scale), 1.44269504088896f);
   CUTE_NO_UNROLL
-  for (int i = 0; i < steps; ++i) {
-    int const key = (begin + steps - 1 - i) * step;
+  for (int i = 0; i < all.count; ++i) {
     cp_async_wait<2 * (stages - 1)>();
     __syncthreads();  // K of this step has arrived, and all warps have read V of the step before
     load_v(i + stages - 1);
@@ -576,13 +668,12 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
       gemm(scores_mma, tSrQ(_,_,k), tSrK(_,_,k), tSrS);
     }
     Tensor rows_s = by_rows(tSrS);                                                             // (ROWS,COLUMNS)
-    if (key < mask.first(last) || key + step > mask.end(work.first)) {
-      apply(mask, rows_s, rows_c, work.first, key);
-    }
+    all.hide(rows_s, rows_c, i);
     cp_async_wait<2 * (stages - 1)>();
     __syncthreads();  // V of this step has arrived, and all warps have read K
     load_k(i + stages);
-    softmax.step(rows_s, scale, by_rows(tOrO));
+    softmax.step(rows_s, scale);
+    softmax.rescale(by_rows(tOrO));
     Tensor tSrP = rounded(tSrS);                                                               // (MMA,MMA_M,MMA_N)
     Tensor tOrP = as_factor(tSrP);                                                             // (MMA,MMA_M,MMA_K)
     CUTE_UNROLL
@@ -602,13 +693,13 @@ kernel(Params const& params)
 {
   assert_ieee();
   extern __shared__ __align__(128) unsigned char smem[];
-  Work const work = work_of(params);
+  Work const work = work_of(params, blockIdx.x);
   if (work.first < work.len_q) {
     attend(params, work, *reinterpret_cast<SharedStorage*>(smem));
   }
 }
 
-}  // namespace attention_f16_72x40_window_lse
+}  // namespace attention_f16_72x40_window_lse_sm80
 }  // namespace cutemplate
 
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
@@ -618,7 +709,7 @@ kernel(Params const& params)
 //
 
 namespace cutemplate {
-namespace attention_f16_72x40_window_lse {
+namespace attention_f16_72x40_window_lse_sm80 {
 
 // The arguments of a launch.
 struct Arguments {
@@ -680,7 +771,7 @@ launch_entry(void (*entry)(Params const), Grid const& grid, int threads, int sme
 struct Launch {
   void* workspace;         // as given
   size_t workspace_bytes;  // that a launch needs
-  attention_f16_72x40_window_lse_params params;
+  attention_f16_72x40_window_lse_sm80_params params;
   Grid kernel;
 };
 
@@ -726,7 +817,11 @@ prepare(Arguments const& args, Launch& launch)
   if (!(hq * b <= 2147483647)) {
     return cudaErrorInvalidValue;  // CTAs are numbered by 32 bits
   }
-  int64_t const ctas = 0 < sq ? ceil_div(sq, 64) * (hq * b) : 0;
+  int64_t const works = 0 < sq ? ceil_div(sq, 64) * (hq * b) : 0;
+  if (!(works + works <= 2147483647)) {
+    return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
+  }
+  int64_t const ctas = works;
   if (!(ctas <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
@@ -758,6 +853,7 @@ prepare(Arguments const& args, Launch& launch)
   launch.params.scale = args.scale;
   launch.params.left = args.left;
   launch.params.right = args.right;
+  launch.params.group = int32_t(1);
   if (0 < ctas) {
     launch.kernel = {unsigned(ctas), unsigned(1), unsigned(1)};
   }
@@ -796,7 +892,7 @@ launch_entries(Launch const& launch, cudaStream_t stream)
 {
   cudaError_t error = cudaSuccess;
   if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<attention_f16_72x40_window_lse_params>, launch.kernel, 128, 20480, launch.params, stream);
+    error = launch_entry(kernel_entry<attention_f16_72x40_window_lse_sm80_params>, launch.kernel, 128, 20480, launch.params, stream);
   }
   return error;
 }
@@ -822,7 +918,7 @@ launch(Arguments const& args, cudaStream_t stream = nullptr)
   return error == cudaSuccess ? launch_entries(launch, stream) : error;
 }
 
-}  // namespace attention_f16_72x40_window_lse
+}  // namespace attention_f16_72x40_window_lse_sm80
 }  // namespace cutemplate
 
 #endif
