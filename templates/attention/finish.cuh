@@ -1,6 +1,9 @@
   auto const thr_mma = Output{}.get_slice(threadIdx.x);
   Tensor cO = make_identity_tensor(TileO{});                                                   // (BM,DV) -> (query,element)
   Tensor rows_o = by_rows(tOrO);                                                               // (ROWS,COLUMNS)
+{%- if c.sinks %}
+  softmax.sink(__fmul_rn(static_cast<float const*>(params.sinks)[work.q.head], 1.44269504088896f), rows_o);
+{%- endif %}
   CUTE_UNROLL
   for (int row = 0; row < size<0>(rows_o); ++row) {
     float const sum = softmax.whole(row);

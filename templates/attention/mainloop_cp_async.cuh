@@ -78,8 +78,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   Tensor cS = make_identity_tensor(TileS{});                                                   // (BM,BN) -> (query,key)
   Tensor rows_c = by_rows(thr_scores.partition_C(cS));                                         // (ROWS,COLUMNS) -> (query,key)
   Softmax<decltype(size<0>(rows_c))::value> softmax;
-  // Base 2. A scale of 0 has made Q 0.
-  float const scale = params.scale == 0 ? 1 : __fmul_rn(fabsf(params.scale), 1.44269504088896f);
+  Scoring const scoring(params);
 {% include "attention/steps_cp_async.cuh" %}
   cp_async_wait<0>();
   __syncthreads();  // all warps have read all stages, and nothing is on its way to them

@@ -93,6 +93,10 @@ struct Softmax
     }
   }
 
+{% if c.sinks -%}
+{% include "attention/sink.cuh" %}
+
+{% endif -%}
   // The sum of a whole row.
   CUTE_DEVICE
   float

@@ -12,11 +12,12 @@
       gemm(scores_mma, tSrQ(_,_,k), tSrK(_,_,k), tSrS);
     }
     Tensor rows_s = by_rows(tSrS);                                                             // (ROWS,COLUMNS)
+    scoring.apply(params, work, rows_s, rows_c, all.key(i));
     all.hide(rows_s, rows_c, i);
     cp_async_wait<2 * (stages - 1)>();
     __syncthreads();  // V of this step has arrived, and all warps have read K
     load_k(i + stages);
-    softmax.step(rows_s, scale);
+    softmax.step(rows_s, scoring.scale);
     softmax.rescale(by_rows(tOrO));
     Tensor tSrP = rounded(tSrS);                                                               // (MMA,MMA_M,MMA_N)
     Tensor tOrP = as_factor(tSrP);                                                             // (MMA,MMA_M,MMA_K)

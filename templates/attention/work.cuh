@@ -16,6 +16,7 @@ struct Work
   int first;  // the first query
   int len_q;  // queries of the sequence
   int len_k;  // keys of the sequence
+  int batch;  // the number of the sequence
 };
 
 // With a diagonal the last queries see the most keys: they come first, so that no CTA begins with much work late.

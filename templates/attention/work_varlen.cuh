@@ -61,7 +61,8 @@ work_of(Params const& params, int index)
       int const end_k = has_keys ? start_of(params.startsk, at, params.tk) : 0;
       Place const keys{at_k, group};
       int const of_sequence = ceil_div(len_q, size<0>(TileQ{}));
-      return {{at_q, head}, keys, keys, first_query(tile, of_sequence), len_q, cute::max(0, end_k - at_k)};
+      int const first_q = first_query(tile, of_sequence);
+      return {{at_q, head}, keys, keys, first_q, len_q, cute::max(0, end_k - at_k), at - 1};
     }
     ahead += __shfl_sync(0xffffffff, through, 31);
     begin  = __shfl_sync(0xffffffff, end, 31);

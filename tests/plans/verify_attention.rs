@@ -101,3 +101,30 @@ fn a_key_too_many_is_wrong() {
         defined(&rows(0), &rows(1), &rows(2), 2.0, |query| (query + 1).saturating_sub(4).min(15));
     assert_eq!(head.accepts(&output, &logarithms), [false, false]);
 }
+
+/// The soft cap of a score, and a score of the head that has no value.
+#[test]
+fn functions_of_scores_and_sinks_count() {
+    let [q, k, v] = [(20, 1), (15, 2), (15, 3)].map(|(rows, seed)| numbers(rows * D, seed));
+    let plan = plan("head=16\nsm80_tile=64x16\nscore=|s; cap| cap * tanh(s / cap)\nsinks=true");
+    let tensor = |rows: &[f16]| Tensor::of(rows, &[1, (rows.len() / D) as i64, 1, D as i64]).expect("small");
+    let sinks = Tensor::of(&[0.75_f32], &[1]).expect("small");
+    let inputs = [tensor(&q), tensor(&k), tensor(&v)];
+    let accepts = |capped: bool, sink: bool| {
+        let row = |of: &[f16], at: usize| of[at * D..(at + 1) * D].iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
+        let output = (0..20).flat_map(|query| {
+            let score = |key| {
+                let score = 2.0 * row(&q, query).iter().zip(row(&k, key)).map(|(q, k)| q * k).sum::<f64>();
+                if capped { 1.5 * (score / 1.5).tanh() } else { score }
+            };
+            let weights: Vec<f64> = (0..15).map(|key| score(key).exp()).collect();
+            let sum = weights.iter().sum::<f64>() + if sink { 0.75_f64.exp() } else { 0.0 };
+            let at = |d: usize| weights.iter().enumerate().map(|(key, w)| w * row(&v, key)[d]).sum::<f64>();
+            (0..D).map(|d| f16::from_f64(at(d) / sum)).collect::<Vec<f16>>()
+        });
+        let o = tensor(&output.collect::<Vec<f16>>());
+        let inputs: Vec<&Tensor> = inputs.iter().chain([&sinks]).collect();
+        verify::check(&plan, &inputs, &[2.0, 1.5], &[&o]).expect("its inputs")[0].is_right()
+    };
+    assert_eq!([accepts(true, true), accepts(false, true), accepts(true, false)], [true, false, false]);
+}

@@ -62,7 +62,46 @@ fn every_refusal_has_a_reason() {
 /// Small, so that every place of it has work to do.
 const SMALL: &str = "head=24\nmask=window\nlse=true\nsm80_tile=64x16\nsm80_stages=2";
 
+/// With a function of scores, and one without a key.
+const SCORED: &str = "head=16\nmask=causal\nsinks=true\nsm80_tile=64x16\nscore=|s, b, h, q, k, bias| s + bias - abs(q - k)\naux=f32:(?,?,?,1)";
+
 const DEFECTS: &[Defect] = &[
+    Defect {
+        what: "a query's own number for that of its key",
+        settings: SCORED,
+        from: "own = q + work.len_k - work.len_q",
+        to: "own = q",
+    },
+    Defect {
+        what: "the elements of another head",
+        settings: SCORED,
+        from: "work.q.head * get<1>(strides)",
+        to: "work.k.head * get<1>(strides)",
+    },
+    Defect {
+        what: "elements of queries that are not there",
+        settings: SCORED,
+        from: "if (q < work.len_q && k < work.len_k)",
+        to: "if (k < work.len_k)",
+    },
+    Defect {
+        what: "elements of keys that are not there",
+        settings: SCORED,
+        from: "if (q < work.len_q && k < work.len_k)",
+        to: "if (q < work.len_q)",
+    },
+    Defect {
+        what: "a score without a key that counts four times",
+        settings: SCORED,
+        from: "threadIdx.x % 4 == 0 ? exp2_approximate(__fsub_rn(score, base)) : 0",
+        to: "exp2_approximate(__fsub_rn(score, base))",
+    },
+    Defect {
+        what: "a score without a key in base e",
+        settings: SCORED,
+        from: "softmax.sink(__fmul_rn(static_cast<float const*>(params.sinks)[work.q.head], 1.44269504088896f)",
+        to: "softmax.sink(static_cast<float const*>(params.sinks)[work.q.head]",
+    },
     Defect { what: "a key too many", settings: SMALL, from: "query + own + right + 1", to: "query + own + right + 2" },
     Defect { what: "a key too few", settings: SMALL, from: "query + own - left", to: "query + own - left + 1" },
     Defect {

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use super::sums::Spread;
 use crate::dtype::DType;
-use crate::expr::{Accept, ExprError, Outputs};
+use crate::expr::{self, Accept, Bounds, Checked, Evaluator, ExprError, Outputs};
 use crate::plan::{Accepted, Arithmetic, Case, Cursor, InputElement, Reference, ReferenceError};
 use crate::tensor::parallel::GRAIN;
 use crate::tensor::{Elements, Tensor};
 
 /// Half the distance between 1 and the next f32.
 const U: f64 = 1.0 / 16_777_216.0;
+
+/// Inputs of the function of scores ahead of elements: the score, its batch, head, query and key.
+const PLACES: usize = 5;
 
 /// The largest relative error of `ex2.approx.ftz.f32` (PTX ISA, "ex2").
 const EX2: f64 = 1.0 / 4_194_304.0;
@@ -29,7 +32,7 @@ pub enum Visible {
 
 /// `O = softmax(scale * Q @ K^T) @ V` for each head: Q `(B,SQ,HQ,D)`, K `(B,SK,HK,D)`, V `(B,SK,HK,DV)`; scalar 0 is the scale. A
 /// query whose scores are all -inf, or that sees no key, has 0, and a logarithm of -inf.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Softmax {
     /// The keys that a query sees.
     pub visible: Visible,
@@ -42,6 +45,16 @@ pub struct Softmax {
     pub packed: bool,
     /// Whether the logarithm of each row's sum of exponentials is an output, behind O.
     pub lse: bool,
+    /// What becomes of a scaled score: a function of it, of the numbers of its batch, head, query and key, and of elements of further
+    /// inputs `(B,HQ,SQ,SK)`, or `(HQ,TQ,TK)`. A query's number is that of the key that it is aligned with.
+    pub score: Option<Checked>,
+    /// Whether the last input, `(HQ)`, has a score for each head that has a weight and no value.
+    pub sinks: bool,
+}
+
+/// Scalars ahead of those of the function.
+fn own_scalars(visible: Visible) -> usize {
+    if visible == Visible::Window { 3 } else { 1 }
 }
 
 impl Reference for Softmax {
@@ -69,8 +82,13 @@ struct Sequence {
 }
 
 /// The inputs of a launch.
-struct Problem {
-    softmax: Softmax,
+struct Problem<'a> {
+    softmax: &'a Softmax,
+    /// The function of scores, and the tensors that it reads.
+    score: Option<Evaluator>,
+    aux: Vec<&'a Tensor>,
+    /// A score of each head, without a key.
+    sinks: Vec<f32>,
     /// Elements in row-major order.
     q: Vec<f32>,
     k: Vec<f32>,
@@ -113,9 +131,11 @@ fn between(starts: [&Tensor; 2], [queries, keys]: [usize; 2]) -> Vec<Sequence> {
     all
 }
 
-impl Problem {
-    fn of(softmax: &Softmax, inputs: &[&Tensor], scalars: &[f64]) -> Option<Self> {
-        let [q, k, v, starts @ ..] = inputs else { return None };
+impl<'a> Problem<'a> {
+    fn of(softmax: &'a Softmax, inputs: &[&'a Tensor], scalars: &[f64]) -> Option<Self> {
+        let [q, k, v, others @ ..] = inputs else { return None };
+        let (starts, others) = others.split_at_checked(if softmax.packed { 2 } else { 0 })?;
+        let (aux, sinks) = others.split_at_checked(others.len() - usize::from(softmax.sinks))?;
         let (shape, sequences) = if softmax.packed {
             let ([tq, _, _], [tk, _, _], [tv, _, _]) = (q.shape(), k.shape(), v.shape()) else { return None };
             let [of_queries, of_keys] = starts else { return None };
@@ -130,6 +150,11 @@ impl Problem {
             let of = |batch| Sequence { queries: rows(batch, sq), keys: rows(batch, sk) };
             (&q.shape()[..2], (0..size(*b)).map(of).collect())
         };
+        let score = match &softmax.score {
+            Some(score) if score.function().inputs() != aux.len() + PLACES => return None,
+            Some(score) => Some(score.evaluator(scalars.get(own_scalars(softmax.visible)..)?).ok()?),
+            None => None,
+        };
         let [.., hq, d] = q.shape() else { return None };
         let ([.., hk, dk], [.., hv, dv]) = (k.shape(), v.shape()) else { return None };
         let whole = *hq == 0 || (*hk > 0 && hq % hk == 0);
@@ -141,7 +166,10 @@ impl Problem {
             Visible::Window => [1, 2].map(|index| bound(index).map(i64::from)),
         };
         Some(Self {
-            softmax: *softmax,
+            softmax,
+            score,
+            aux: aux.to_vec(),
+            sinks: sinks.iter().flat_map(|sinks| elements(sinks)).collect(),
             q: elements(q),
             k: elements(k),
             v: elements(v),
@@ -171,17 +199,17 @@ impl Problem {
     }
 
     /// A row of K or V.
-    fn row<'a>(&self, of: &'a [f32], elements: usize, (key, head): (usize, usize)) -> &'a [f32] {
+    fn row<'r>(&self, of: &'r [f32], elements: usize, (key, head): (usize, usize)) -> &'r [f32] {
         let at = key * self.heads[1] + head;
         of.get(at * elements..(at + 1) * elements).unwrap_or(&[])
     }
 
     /// The weights of the query of that number, queries and their heads one after the other.
-    fn weights(&self, number: usize) -> Weights {
+    fn weights(&self, number: usize) -> Weights<'_> {
         let heads = self.heads[0].max(1);
         let (query, head) = (number / heads, number % heads);
-        let sequence = self.sequences.partition_point(|sequence| sequence.queries[1] <= query);
-        let sequence = self.sequences.get(sequence).copied().unwrap_or(Sequence { queries: [query; 2], keys: [0; 2] });
+        let batch = self.sequences.partition_point(|sequence| sequence.queries[1] <= query);
+        let sequence = self.sequences.get(batch).copied().unwrap_or(Sequence { queries: [query; 2], keys: [0; 2] });
         let group = head / (heads / self.heads[1].max(1)).max(1);
         let d = self.elements[0];
         let q = self.q.get(number * d..(number + 1) * d).unwrap_or(&[]);
@@ -189,29 +217,57 @@ impl Problem {
         // Base 2: the scale takes up log2(e), which is rounded, and so is the product.
         let scale = self.scale.abs() * LOG2_E;
         let mut all = Weights::new((sequence, group), self.seen(sequence, query), self.softmax);
+        let mut score_of = self.score.clone();
         for key in all.keys.clone() {
             let k = self.row(&self.k, d, (key, group));
             let products = q.iter().zip(k).map(|(q, k)| f64::from(*q) * f64::from(*k));
             let (sum, size) = products.fold((0.0, 0.0), |(sum, size), product| {
                 (sum + product, size + if product.is_finite() { product.abs() } else { 0.0 })
             });
-            let score = self.scale * sum * LOG2_E;
+            let score = self.scale * sum;
             // A partial sum, or its product with the scale, may overflow.
             let most = spread.greatest(size);
             all.anything |= most > f64::from(f32::MAX) || most * scale.max(1.0) > f64::from(f32::MAX);
-            all.push(score, scale * spread.error(size) + 3.0 * U * score.abs());
+            let error = self.scale.abs() * spread.error(size);
+            match &mut score_of {
+                Some(function) => {
+                    all.scored(function.evaluate_bounds(&self.given(score, error, [batch, head, query, key], sequence)))
+                }
+                None => all.push(score * LOG2_E, LOG2_E * error + 3.0 * U * (score * LOG2_E).abs()),
+            }
         }
-        all.finish();
+        all.finish(self.sinks.get(head).copied());
         all
     }
 }
 
+impl Problem<'_> {
+    /// What the function of scores is given: the score with its rounding, its places, and elements.
+    fn given(&self, score: f64, error: f64, [batch, head, query, key]: [usize; 4], of: Sequence) -> Vec<Bounds> {
+        // The product with the scale is rounded, which may be to 0.
+        let error = error + 2.0 * U * score.abs() + f64::from(f32::MIN_POSITIVE);
+        let [q, k] = [query - of.queries[0], key - of.keys[0]];
+        let own = (q + of.keys[1] - of.keys[0]) as f64 - (of.queries[1] - of.queries[0]) as f64;
+        // Packed sequences are numbered from the first start on.
+        let number = batch as f64 - if self.softmax.packed { 1.0 } else { 0.0 };
+        let exact = score.is_finite() && error.is_finite();
+        let score = if exact { Bounds::between(score - error, score + error) } else { Bounds::point(score) };
+        let places = [number, head as f64, own, k as f64].map(Bounds::point);
+        let at = if self.softmax.packed { vec![head, query, key] } else { vec![batch, head, q, k] };
+        let at: Vec<u64> = at.into_iter().map(|at| at as u64).collect();
+        let element = |tensor: &&Tensor| {
+            Bounds::point(tensor.bits_at(&at).map_or(f64::NAN, |bits| expr::round::value(tensor.dtype(), bits)))
+        };
+        core::iter::once(score).chain(places).chain(self.aux.iter().map(element)).collect()
+    }
+}
+
 /// The weights of a row's keys, relative to the largest, and how far those of a right kernel may be from them.
-struct Weights {
+struct Weights<'a> {
     sequence: Sequence,
     group: usize,
     keys: core::ops::Range<usize>,
-    softmax: Softmax,
+    softmax: &'a Softmax,
     /// Scores in base 2, and their errors; then weights, and their relative errors.
     all: Vec<(f64, f64)>,
     /// The largest score.
@@ -223,8 +279,8 @@ struct Weights {
     nan: bool,
 }
 
-impl Weights {
-    fn new((sequence, group): (Sequence, usize), keys: core::ops::Range<usize>, softmax: Softmax) -> Self {
+impl<'a> Weights<'a> {
+    fn new((sequence, group): (Sequence, usize), keys: core::ops::Range<usize>, softmax: &'a Softmax) -> Self {
         let all = Vec::with_capacity(keys.len());
         let (most, sum) = (f64::NEG_INFINITY, (0.0, 0.0));
         Self { sequence, group, keys, softmax, all, most, sum, anything: false, nan: false }
@@ -237,18 +293,43 @@ impl Weights {
         self.all.push((score, error));
     }
 
+    /// What a function makes of a score.
+    fn scored(&mut self, outputs: Result<Outputs, ExprError>) {
+        let Some(accept) = outputs.ok().and_then(|outputs| outputs.first().copied()) else {
+            self.anything = true;
+            return;
+        };
+        let range = accept.range();
+        match range {
+            _ if accept.may_be_nan() => self.anything |= range.is_some(),
+            Some((low, high)) if low == high => {}
+            Some((low, high)) => self.anything |= !(low.is_finite() && high.is_finite()),
+            None => {}
+        }
+        let (low, high) = range.unwrap_or((f64::NAN, f64::NAN));
+        let score = if low == high { low } else { low + (high - low) / 2.0 } * LOG2_E;
+        self.anything |= score.is_finite() && score.abs() + (high - low) * LOG2_E > f64::from(f32::MAX);
+        let width = if low == high { 0.0 } else { (high - low) / 2.0 };
+        self.push(score, LOG2_E * width + 3.0 * U * score.abs());
+    }
+
     /// Steps of the keys, each of which may raise the maximum.
     fn steps(&self) -> f64 {
-        (self.keys.len() as i64 / self.softmax.step.max(1) + 2) as f64
+        (self.keys.len() as i64 / self.softmax.step.max(1) + 2 + i64::from(self.softmax.sinks)) as f64
     }
 
     /// Keys that are added up, those of the first and last step that are not seen among them.
     fn added(&self) -> usize {
-        self.keys.len() + 2 * self.softmax.step.unsigned_abs() as usize
+        self.keys.len() + 2 * self.softmax.step.unsigned_abs() as usize + usize::from(self.softmax.sinks)
     }
 
-    /// From scores to weights.
-    fn finish(&mut self) {
+    /// From scores to weights; the one without a key comes last.
+    fn finish(&mut self, sink: Option<f32>) {
+        if let Some(sink) = sink {
+            let score = f64::from(sink) * LOG2_E;
+            self.anything |= sink.is_finite() && score.abs() > f64::from(f32::MAX);
+            self.push(score, 3.0 * U * score.abs());
+        }
         let (steps, most) = (self.steps(), self.most);
         let finite = |error: &f64| if error.is_finite() { *error } else { 0.0 };
         let moved = self.all.iter().map(|(_, error)| finite(error)).fold(0.0, f64::max) + U * finite(&most).abs();
@@ -295,7 +376,7 @@ impl Weights {
     }
 
     /// One element of O.
-    fn value(&self, problem: &Problem, element: usize) -> Accept {
+    fn value(&self, problem: &Problem<'_>, element: usize) -> Accept {
         let dv = problem.elements[1];
         let at = |key| problem.row(&problem.v, dv, (key, self.group)).get(element).copied().unwrap_or(0.0);
         if let Some(special) = self.special() {
@@ -361,19 +442,19 @@ enum What {
 }
 
 /// One output.
-struct Output {
-    problem: Arc<Problem>,
+struct Output<'a> {
+    problem: Arc<Problem<'a>>,
     what: What,
 }
 
-impl Output {
+impl Output<'_> {
     /// Elements of a query.
     fn of_query(&self) -> usize {
         if self.what == What::Values { self.problem.elements[1].max(1) } else { 1 }
     }
 }
 
-impl Accepted for Output {
+impl Accepted for Output<'_> {
     fn outputs(&self) -> usize {
         1
     }
@@ -396,10 +477,10 @@ impl Accepted for Output {
 
 /// One element after the other.
 struct Next<'a> {
-    output: &'a Output,
+    output: &'a Output<'a>,
     index: usize,
     /// Those of the query of that number.
-    weights: Option<(usize, Weights)>,
+    weights: Option<(usize, Weights<'a>)>,
     last: Option<(f64, f64)>,
 }
 

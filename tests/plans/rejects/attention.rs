@@ -55,6 +55,9 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
             "keys that are all the same one, by TMA",
             unbound_for(Arch::Sm90a, [1, 5, 7, 2, 2], |v| v[1].layout = strided([1, 7, 2, 64], [0, 0, 64, 1])),
         ),
+        ("a function of two scores", rejected("score=|s, b, h, q, k, x| s + x")),
+        ("a bias without batches", rejected("score=|s, b, h, q, k, x| s + x\naux=f32:(?,?,1)")),
+        ("a bias that is contiguous twice", rejected("varlen=true\nscore=|s, b, h, q, k, x| s + x\naux=f32:(?,1,1)")),
         ("heads that are in no groups", unbound([1, 5, 7, 6, 4], |_| {})),
         ("queries without a head of keys", unbound([1, 5, 7, 6, 0], |_| {})),
         (

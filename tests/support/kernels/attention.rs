@@ -1,10 +1,11 @@
 //! Recipes and problems of `attention`, drawn at random: legal and illegal recipes, strides of any order, heads in groups of any size.
 
 use cutemplate::dtype::DType;
+use cutemplate::expr::Function;
 use cutemplate::plan::{Operand, ParamType, Plan};
-use cutemplate::recipe::Attention;
 use cutemplate::recipe::attention::Mask;
 use cutemplate::recipe::product::Extents;
+use cutemplate::recipe::{Attention, TensorSpec};
 use cutemplate::units::Elements;
 use cutemplate::verify::{Fill, TensorLayout};
 use cutemplate::view::{Access, ViewLayout};
@@ -22,6 +23,29 @@ const SCALES: &[f64] = &[0.125, 0.125, 0.088_388_35, 1.0, 0.0, -0.5, 1e-4, 30.0]
 /// Keys ahead and behind, and all.
 const WINDOWS: &[f64] = &[-1.0, 0.0, 1.0, 5.0, 16.0, 31.0, 64.0, 130.0, 1000.0];
 
+/// Functions of scores, with the tensors that they read: soft cap, ALiBi, bias, documents, a mask, more than a thread would like.
+const FUNCTIONS: &[(&str, &[&str])] = &[
+    ("|s; cap| cap * tanh(s / cap)", &[]),
+    ("|s, b, h, q, k| s - exp2(-0.5 * (h + 1)) * abs(q - k)", &[]),
+    ("|s, b, h, q, k, slope| s - slope * abs(q - k)", &["f32:(0,1,0,0)"]),
+    ("|s, b, h, q, k, bias| s + bias", &["bf16:(?,?,?,1)"]),
+    ("|s, b, h, q, k, bias; alpha| alpha * s + bias", &["f32:(0,?,?,?)"]),
+    ("|s, b, h, q, k, mine, other| select(mine == other, s, -inf)", &["i8:(?,0,1,0)", "i8:(?,0,0,1)"]),
+    ("|s, b, h, q, k| select(k <= q && b < 2, s, -inf)", &[]),
+    ("|s, b, h, q, k, x, y, z| min(s, x * y) + z", &["f16:(?,?,?,?)", "f32:(0,0,0,0)", "e4m3:(?,?,1,?)"]),
+];
+
+/// A function and its tensors; of sequences one after the other they have no mode of batches.
+fn function(random: &mut Random, varlen: bool) -> (Function, Vec<TensorSpec>) {
+    let (text, aux) = random.pick(FUNCTIONS);
+    let spec = |text: &&str| {
+        let mut spec: TensorSpec = text.parse().expect("a tensor");
+        spec.strides.drain(..usize::from(varlen));
+        spec
+    };
+    (text.parse().expect("a function"), aux.iter().map(spec).collect())
+}
+
 /// The recipe of a number: the same on every machine.
 pub(crate) fn drawn(index: u64) -> Attention {
     let random = &mut Random::new(89, index);
@@ -36,7 +60,14 @@ pub(crate) fn drawn(index: u64) -> Attention {
     // Those of sm_90a by numbers of their own.
     let own = &mut Random::new(90, index);
     let rows: &[u32] = if any { &[32, 96, 128] } else { &[64, 64, 128, 192] };
+    let (varlen, mask) = (random.chance(30), random.pick(&[Mask::Full, Mask::Causal, Mask::Window]));
+    let packed = varlen != (any && random.chance(20));
+    let scored = random.chance(40).then(|| function(random, packed));
+    let (score, aux) = scored.unwrap_or_else(|| (Attention::default().score, Vec::new()));
     Attention {
+        score,
+        aux,
+        sinks: random.chance(25),
         tile: own.chance(80).then(|| Extents([own.pick(rows), own.pick(steps)])),
         stages: own.pick(&[None, Some(1), Some(2), Some(3)]),
         pingpong: own.pick(&[None, Some(true), Some(false)]),
@@ -44,8 +75,8 @@ pub(crate) fn drawn(index: u64) -> Attention {
         dtype: random.pick(if any { &[DType::F32, DType::F16] } else { &[DType::F16, DType::Bf16] }),
         head,
         value,
-        mask: random.pick(&[Mask::Full, Mask::Causal, Mask::Window]),
-        varlen: random.chance(30),
+        mask,
+        varlen,
         lse: random.chance(50),
         sm80_tile: tile,
         sm80_stages: if long { None } else { random.pick(&[None, Some(1), Some(2), Some(3)]) },
@@ -68,7 +99,12 @@ pub(super) fn problem(plan: &Plan, random: &mut Random, scores: i64) -> Problem 
         of_queries.iter_mut().chain(&mut of_keys).filter(|length| **length > 5).for_each(|length| *length /= 2);
     }
     let fill = random.pick(&[Fill::Integers, Fill::Normal, Fill::Normal, Fill::Specials]);
-    let scalars = [random.pick(SCALES), random.pick(WINDOWS), random.pick(WINDOWS)];
+    let mut scalar = |name: &String| match name.as_str() {
+        "scale" => random.pick(SCALES),
+        "left" | "right" => random.pick(WINDOWS),
+        _ => random.pick(&[20.0, 2.0, 0.5, -1.0, 0.0]),
+    };
+    let scalars: Vec<f64> = plan.scalars().iter().map(&mut scalar).collect();
     let seed = random.word() >> 32;
     let problem = if is_packed(plan) {
         packed(plan, [&of_queries, &of_keys], heads, &scalars, fill, seed)
@@ -81,8 +117,8 @@ pub(super) fn problem(plan: &Plan, random: &mut Random, scores: i64) -> Problem 
 }
 
 /// Whether sequences lie one after the other.
-fn is_packed(plan: &Plan) -> bool {
-    plan.operands().iter().any(|operand| operand.dtype == DType::I32)
+pub(crate) fn is_packed(plan: &Plan) -> bool {
+    plan.operands().iter().any(|operand| operand.name == "StartsQ")
 }
 
 /// The same of these extents, `[B, SQ, SK, HQ, HK]`: (B,S,H,D) without gaps.
@@ -127,7 +163,7 @@ pub(crate) fn packed(
 fn layouts(plan: &Plan, random: &mut Random, shapes: &[Vec<i64>]) -> Vec<TensorLayout> {
     let by_tma = plan.params().fields().iter().any(|field| field.ty == ParamType::TensorMap);
     let layout = |(operand, shape): (&Operand, &Vec<i64>)| {
-        if operand.dtype == DType::I32 {
+        if !["Q", "K", "V", "O", "Lse"].contains(&operand.name) {
             return TensorLayout::from(operand.layout(shape, None).expect("few elements"));
         }
         let (of_vectors, reads) = (operand.dtype != DType::F32, operand.access == Access::Read);

@@ -4,6 +4,7 @@ use super::{Attention, Isa, Own, launch, tilings};
 use crate::arch::Targets;
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
+use crate::expr::Checked;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Draft, Entry, Fact, KernelPlan, Plan, Reference};
 use crate::reference::{Softmax, Visible};
@@ -27,21 +28,24 @@ pub(super) struct Decision {
 #[derive(Debug)]
 pub(super) struct Text {
     pub(super) is: Decision,
+    /// The function of scores, with an input for each place.
+    pub(super) score: Checked,
     softmax: Softmax,
 }
 
 pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
     checks::kernel_name(&mut checks, name);
+    let score = recipe.checked_score(&mut checks);
     let mut all = Vec::new();
     let fits = refuse(recipe, &mut checks);
-    for (isa, targets) in Isa::among(targets) {
+    for (isa, targets) in recipe.texts(targets) {
         let own = recipe.own(isa);
         if refuse_own(&own, &mut checks) && fits {
             all.extend(proved(recipe, own, &targets, &mut checks).map(|is| (is, targets)));
         }
     }
-    let all = checks.finish(Some(all))?;
+    let (all, score) = checks.finish(Some(all).zip(score))?;
     let softmax = Softmax {
         visible: match recipe.mask {
             super::Mask::Full => Visible::All,
@@ -53,8 +57,13 @@ pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<
         step: all.iter().map(|(is, _)| is.tiling.tile[2]).min().unwrap_or(1),
         packed: recipe.varlen,
         lse: recipe.lse,
+        score: recipe.is_scored().then(|| score.clone()),
+        sinks: recipe.sinks,
     };
-    let texts = all.into_iter().map(|(is, targets)| text(Text { is, softmax }, name, &targets)).collect();
+    let texts = all.into_iter().map(|(is, targets)| {
+        text(Text { is, score: score.clone(), softmax: softmax.clone() }, name, &targets)
+    });
+    let texts = texts.collect();
     Ok(Plan::of_texts(name, texts)?)
 }
 
@@ -197,7 +206,7 @@ fn refuse_own(own: &Own, checks: &mut Checks) -> bool {
 impl KernelPlan for Text {
     #[cfg(feature = "emit")]
     fn header(&self, plan: &Plan) -> String {
-        super::emit::header(&self.is, plan)
+        super::emit::header(&self.is, &self.score, plan)
     }
 
     fn reference(&self) -> Option<&dyn Reference> {

@@ -6,7 +6,8 @@ use super::decide::Decision;
 use super::{Attention, Isa, Mask};
 use crate::dtype::DType;
 use crate::emit::{self, Alias, Assertion};
-use crate::plan::{Operand, Plan};
+use crate::expr::{Checked, Compute, Helpers};
+use crate::plan::{ModeStride, Operand, Plan};
 use crate::tiling::{Arrivals, Lives, SmemTensor, Task, Tiling};
 use crate::units::Bytes;
 
@@ -34,6 +35,23 @@ struct Common<'a> {
     assertions: Vec<Assertion>,
     tensors: Vec<Shared>,
     rows: Vec<Rows>,
+    sinks: bool,
+    score: Option<Score>,
+}
+
+/// The function of scores, and the tensors that it reads.
+struct Score {
+    helpers: String,
+    functor: String,
+    scalars: String,
+    aux: Vec<Aux>,
+}
+
+struct Aux {
+    is: Operand,
+    element: &'static str,
+    /// `make_stride(_0{}, params.bias_stride1, _0{}, _1{})`.
+    strides: String,
 }
 
 /// An array in shared memory.
@@ -99,6 +117,36 @@ impl Common<'_> {
     }
 }
 
+impl Score {
+    fn new(recipe: &Attention, score: &Checked) -> Self {
+        let mut helpers = Helpers::new(Compute::F32);
+        let functor = score.functor("Op", &mut helpers);
+        let aux = recipe.aux_operands().into_iter().map(|is| {
+            helpers.load(is.dtype, "");
+            Aux { strides: strides(&is), element: emit::element(is.dtype), is }
+        });
+        let aux = aux.collect();
+        let scalars = recipe.names().scalars.iter().map(|name| format!("params.{name}")).collect::<Vec<_>>();
+        Self { functor, aux, scalars: scalars.join(", "), helpers: helpers.to_string() }
+    }
+
+    /// The function's arguments behind the places: elements in f32 at this coordinate.
+    fn elements(&self, coordinate: &str) -> String {
+        let mut helpers = Helpers::new(Compute::F32);
+        let element = |aux: &Aux| helpers.load(aux.is.dtype, &format!("m{}{coordinate}", aux.is.name));
+        self.aux.iter().map(element).map(|element| format!(", {element}")).collect()
+    }
+}
+
+fn strides(of: &Operand) -> String {
+    let stride = |(mode, stride): (usize, &ModeStride)| match stride {
+        ModeStride::Unit => "_1{}".to_owned(),
+        ModeStride::Broadcast => "_0{}".to_owned(),
+        ModeStride::Dynamic => format!("params.{}_stride{mode}", of.param),
+    };
+    format!("make_stride({})", of.strides.iter().enumerate().map(stride).collect::<Vec<_>>().join(", "))
+}
+
 fn rows(recipe: &Attention, operand: &Operand) -> Rows {
     let along = usize::from(operand.name == "V");
     let (keys, elements) = (operand.name != "Q", ["Head{}", "Value{}"][along].to_owned());
@@ -118,7 +166,7 @@ fn registers(tiling: &Tiling, task: Task) -> u32 {
     tiling.roles.iter().find(|role| role.task == task).and_then(|role| role.registers).unwrap_or(0)
 }
 
-pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
+pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> String {
     let Decision { recipe, own, tiling, smem, .. } = decision;
     let path = match own.isa {
         Isa::Sm80 => "attention/sm80.cuh",
@@ -143,6 +191,8 @@ pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
         assertions: tiling.assertions(),
         tensors: tiling.smem.iter().map(shared).collect(),
         rows: plan.operands().iter().take(3).map(|operand| rows(recipe, operand)).collect(),
+        sinks: recipe.sinks,
+        score: recipe.is_scored().then(|| Score::new(recipe, score)),
     };
     match own.isa {
         Isa::Sm80 => emit::text(&Sm80 { c }),

@@ -20,6 +20,18 @@ const EXTENTS: [[&str; 5]; 2] = [["B", "SQ", "SK", "HQ", "HK"], ["STARTS", "TQ",
 /// What the strides of the modes are called among the parameters; sequences one after the other have no batches.
 const MODES: [&str; 3] = ["batch", "row", "head"];
 
+/// Parameters of tensors with rows of heads, or an element for each.
+const OF_ROWS: [&str; 5] = ["q", "k", "v", "o", "lse"];
+
+/// The modes of a tensor with an element for each score, as extents.
+pub(super) fn of_scores(varlen: bool) -> Vec<&'static str> {
+    score_modes(varlen).iter().map(|number| EXTENTS[usize::from(varlen)][*number]).collect()
+}
+
+fn score_modes(varlen: bool) -> &'static [usize] {
+    &[0, 3, 1, 2][usize::from(varlen)..]
+}
+
 impl Attention {
     pub(super) fn extents(&self) -> [&'static str; 5] {
         EXTENTS[usize::from(self.varlen)]
@@ -43,6 +55,8 @@ pub(super) fn operands(recipe: &Attention) -> Vec<Operand> {
     let mut all = ["Q", "K", "V"].map(|name| of(name, Access::Read)).to_vec();
     let starts = |name| Operand::new(name, DType::I32, Access::Read, &[ModeStride::Unit]);
     all.extend(["StartsQ", "StartsK"].into_iter().filter(|_| recipe.varlen).map(starts));
+    all.extend(recipe.aux_operands());
+    all.extend(recipe.sinks.then(|| Operand::new("Sinks", DType::F32, Access::Read, &[ModeStride::Unit])));
     all.push(of("O", Access::Write));
     if recipe.lse {
         all.push(Operand::new("Lse", DType::F32, Access::Write, &rows[..modes]));
@@ -57,6 +71,8 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
     let (queries, keys) = (of([0, 1, 3, 0]), of([0, 2, 4, 0]));
     let mut modes = vec![queries.clone(), keys.clone(), keys];
     modes.extend([vec![0], vec![0]].into_iter().filter(|_| recipe.varlen));
+    modes.extend(recipe.aux.iter().map(|_| score_modes(recipe.varlen).to_vec()));
+    modes.extend(recipe.sinks.then(|| vec![3]));
     let outputs = modes.len();
     let logarithms = queries[..queries.len() - 1].to_vec();
     modes.push(queries);
@@ -92,6 +108,7 @@ pub(super) fn params(of: &Decision, operands: &[Operand], problem: &ProblemShape
     let renamed = fields.into_iter().map(|(name, ty, doc, given)| {
         let mode = name
             .split_once("_stride")
+            .filter(|(of, _)| OF_ROWS.contains(of))
             .and_then(|(of, mode)| Some((of, recipe.modes().get(mode.parse::<usize>().ok()?)?)));
         match (mode, name.as_str()) {
             (Some((of, mode)), _) => {
@@ -132,7 +149,7 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     groups(&mut rule, &hq, &hk);
     for operand in operands(recipe) {
         let (rows, heads) = if matches!(operand.param.as_str(), "k" | "v") { (&sk, &hk) } else { (&sq, &hq) };
-        if operand.dtype != DType::I32 {
+        if OF_ROWS.contains(&operand.param.as_str()) {
             let extents = [&b, rows, heads];
             let modes = recipe.modes().iter().copied().zip(extents.into_iter().skip(usize::from(recipe.varlen)));
             let modes: Vec<(&str, &Int)> = modes.collect();

@@ -6,16 +6,18 @@ mod decide;
 #[cfg(feature = "emit")]
 mod emit;
 mod launch;
+mod score;
 mod tilings;
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::dtype::DType;
+use crate::expr::Function;
 use crate::plan::Plan;
 pub use crate::recipe::TensorArgs as AttentionArgs;
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::product::Extents;
-use crate::recipe::{Isa, OfTensors, Recipe};
+use crate::recipe::{Isa, OfTensors, Recipe, TensorSpec};
 use crate::settings::{Setting, named};
 
 named! {
@@ -68,6 +70,13 @@ recipe! {
         varlen: bool, "true", if this.varlen;
         /// whether Lse, (B,SQ,HQ), or (TQ,HQ), in f32, is an output: the logarithm of the sum of exponentials of a query's scores: true, false
         lse: bool, "true", if this.lse;
+        /// the function of the scaled score s, of batch b, head h, query q and key k, and of auxiliary elements, in this order, that gives
+        /// the score; q is the key that the query is aligned with
+        score: Function, "|s; cap| cap * tanh(s / cap)", if !this.score.is_first_input();
+        /// type and strides of each auxiliary tensor, (B,HQ,SQ,SK), or (HQ,TQ,TK): stride 0 broadcasts along a mode
+        aux: Vec<TensorSpec>, "f32:(0,1,0,0)", if !this.aux.is_empty();
+        /// whether Sinks, (HQ), in f32, is an input: a score of each head that has a weight and no value: true, false
+        sinks: bool, "true", if this.sinks;
         /// sm_90a: queries of a CTA, 64 for each warpgroup that multiplies, and keys of a step; auto: by head
         tile: Option<Extents<2>>, "192x128", if this.tile.is_some();
         /// sm_90a: stages of K, and of V: 1 to 8; auto: 2
@@ -101,6 +110,9 @@ impl Default for Attention {
             mask: Mask::Full,
             varlen: false,
             lse: false,
+            score: Function::unary(|score| score),
+            aux: Vec::new(),
+            sinks: false,
             tile: None,
             stages: None,
             pingpong: None,
@@ -130,6 +142,14 @@ impl Attention {
     /// Elements of a row of V.
     fn value(&self) -> u32 {
         self.value.unwrap_or(self.head)
+    }
+
+    /// Texts and their architectures. Functions of scores and scores without a key are those of the text for all.
+    fn texts(&self, targets: &Targets) -> Vec<(Isa, Targets)> {
+        match self.is_scored() || self.sinks {
+            true => vec![(Isa::Sm80, targets.clone())],
+            false => Isa::among(targets).collect(),
+        }
     }
 
     /// The settings of a text.
@@ -170,7 +190,7 @@ impl Attention {
     /// The scalars of a launch.
     fn scalars(&self) -> Vec<String> {
         let all: &[&str] = if self.mask == Mask::Window { &["scale", "left", "right"] } else { &["scale"] };
-        all.iter().map(|name| (*name).to_owned()).collect()
+        all.iter().map(|name| (*name).to_owned()).chain(self.names().scalars).collect()
     }
 }
 
@@ -185,12 +205,13 @@ impl Recipe for Attention {
     const RUST_TYPE: &'static str = "Attention";
     const SUMMARY: &'static str = "O = softmax(scale * Q @ K^T) @ V, heads of f16 or bf16, full, causal or in a window";
     const SETTINGS: &'static [Setting] = SETTINGS;
-    /// Each type and mask, heads that fill their tiles and one that does not, one and two stages.
+    /// Each type and mask, heads that fill their tiles and one that does not, one and two stages, a function of scores.
     const CATALOGUE: &'static [&'static str] = &[
         "",
         "dtype=bf16\nhead=64\nmask=causal\nlse=true",
         "head=72\nvalue=40\nmask=window\nlse=true\nsm80_tile=64x32",
         "dtype=bf16\nhead=32\nmask=causal\nvarlen=true\nlse=true\nsm80_tile=64x32",
+        "head=64\nscore=|s, b, h, q, k, bias; cap| cap * tanh((s + bias) / cap)\naux=bf16:(0,?,?,1)\nsinks=true\nsm80_tile=64x32",
     ];
     const PROBLEM: &'static [i64] = &[4, 4096, 4096, 16, 16];
     const EXAMPLES: &'static [(&'static str, &'static str)] = &[("run", "--set mask=causal --problem 1x65x130x4x2")];
@@ -210,8 +231,8 @@ impl Recipe for Attention {
         if self.varlen {
             name += "_varlen";
         }
-        if self.lse {
-            name += "_lse";
+        for (is, suffix) in [(self.lse, "_lse"), (self.is_scored(), "_scored"), (self.sinks, "_sinks")] {
+            name += if is { suffix } else { "" };
         }
         name
     }

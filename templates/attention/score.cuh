@@ -1,0 +1,55 @@
+[[ score.helpers ]]
+[[ score.functor ]]
+// The elements of a tensor for the queries and keys of the work.
+template <class Of, class Strides>
+CUTE_DEVICE
+auto
+auxiliary(Work const& work, Of const* ptr, Strides const& strides)
+{
+  auto const matrix = take<rank_v<Strides> - 2, rank_v<Strides>>(strides);
+  int64_t first = int64_t(work.q.head) * get<rank_v<Strides> - 3>(strides);
+  if constexpr (Work::packed) {
+    first += work.q.sequence * get<0>(matrix) + work.k.sequence * get<1>(matrix);
+  } else {
+    first += work.batch * get<0>(strides);
+  }
+  return make_tensor(make_gmem_ptr(ptr + first), make_shape(work.len_q, work.len_k), matrix);      // (SQ,SK)
+}
+
+// Scores become what the function makes of them, of their batch, head, query and key, and of auxiliary elements. The number of a query
+// is that of the key that it is aligned with.
+struct Scoring
+{
+  static constexpr float scale = 1.44269504088896f;  // of scores to base 2
+
+  float given;  // a scale of 0 has made Q 0
+  Op op;
+
+  CUTE_DEVICE
+  Scoring(Params const& params) : given(params.scale == 0 ? 1 : fabsf(params.scale)), op{[[ score.scalars ]]} {}
+
+  template <class Scores, class Crd>
+  CUTE_DEVICE
+  void
+  apply(Params const& params, Work const& work, Scores&& scores, Crd const& crd, int key) const
+  {
+{%- for t in score.aux %}
+    Tensor m[[ t.is.name ]] = auxiliary(work, static_cast<[[ t.element ]] const*>(params.[[ t.is.param ]]), [[ t.strides ]]);
+{%- endfor %}
+    float const batch = work.batch;
+    float const head  = work.q.head;
+    CUTE_UNROLL
+    for (int row = 0; row < size<0>(scores); ++row) {
+      int const q     = work.first + get<0>(crd(row,_0{}));
+      float const own = q + work.len_k - work.len_q;
+      CUTE_UNROLL
+      for (int n = 0; n < size<1>(scores); ++n) {
+        int const k = key + get<1>(crd(row,n));
+        if (q < work.len_q && k < work.len_k) {
+          float const score = __fmul_rn(scores(row,n), given);
+          scores(row,n) = op(score, batch, head, own, float(k)[[ score.elements("(q,k)") ]]);
+        }
+      }
+    }
+  }
+};
