@@ -1,7 +1,7 @@
 [[ banner ]]
 //
 // Rows: [[ d.recipe.function ]]
-// Launch: [[ plan.threads() ]] threads, ceil_div(M,[[ d.schedule.rows ]]) blocks along x: of `kernel` where all rows are aligned
+// Launch: [[ plan.threads() ]] threads, [[ grid ]] blocks along x: of `kernel` where all rows are aligned
 // vectors of [[ d.schedule.vec ]] elements, else of `[[ elements ]]`.
 #pragma once
 
@@ -49,10 +49,11 @@ static_assert(RowThreads % 32 == 0 || 32 % RowThreads == 0, "rows end where warp
 
 {% include "rows/move.cuh" %}
 
-template <class Walk>
+// A tile of rows; `columns` has what is reduced over rows.
+template <class Walk, class Columns>
 CUTE_DEVICE
 void
-traverse([[ plan.name() ]]_params const& params)
+traverse([[ plan.name() ]]_params const& params, int tile, Columns& columns)
 {
   assert_ieee();
 {% include "rows/tensors.cuh" %}
@@ -64,19 +65,6 @@ traverse([[ plan.name() ]]_params const& params)
   Step[[ s.number ]] const step[[ s.number ]]{[[ s.scalars ]]};
 {% if s.traverses %}{% include "rows/traverse.cuh" %}{% else %}{% include "rows/values.cuh" %}{% endif %}{% endfor %}{% include "rows/written.cuh" %}}
 
-CUTE_DEVICE
-void
-kernel([[ plan.name() ]]_params const& params)
-{
-  traverse<Vectors>(params);
-}
-
-CUTE_DEVICE
-void
-[[ elements ]]([[ plan.name() ]]_params const& params)
-{
-  traverse<Elements>(params);
-}
-
+[[ entries ]]
 }  // namespace [[ plan.name() ]]
 }  // namespace cutemplate

@@ -15,8 +15,8 @@
   // Partition: the rows of the CTA, then the columns of the thread
   //
 
-{% if d.schedule.cluster > 1 %}  auto const cta_crd = make_coord(int(blockIdx.x) / RowCtas, int(blockIdx.x) % RowCtas);
-{% else %}  auto const cta_crd = make_coord(int(blockIdx.x), _0{});
+{% if d.schedule.cluster > 1 %}  auto const cta_crd = make_coord(tile / RowCtas, tile % RowCtas);
+{% else %}  auto const cta_crd = make_coord(tile, _0{});
 {% endif %}  Tensor cRow = local_tile(make_identity_tensor(make_shape(params.m, params.n)), Tile{}, cta_crd);  // (ROWS,COLUMNS) -> (m,n)
   Tensor tcRow = typename Walk::Columns{}.get_slice(threadIdx.x).partition_S(cRow);  // (CPY,CPY_M,CHUNKS) -> (m,n)
   constexpr int Vec = decltype(size<0>(tcRow))::value;

@@ -98,8 +98,11 @@ fn accepted_by(reference: &RowProgram, tensors: &[Tensor], scalars: &[f64]) -> V
 
 /// The accepted values of a program, for each output row after row.
 fn accepted(function: &Function, program: &Program, problem: &Problem, compute: Compute, how: How) -> Vec<Vec<Accept>> {
-    let written = |id: &usize| Some(program.levels[*id]).filter(|level| *level > Level::Scalar);
-    let outputs = program.outputs.iter().map(written).collect();
+    let written = |(number, id): (usize, &usize)| match program.of_columns(number) {
+        Some(_) => Some(Level::Column),
+        None => Some(program.levels[*id]).filter(|level| *level > Level::Scalar),
+    };
+    let outputs = program.outputs.iter().enumerate().map(written).collect();
     let reading = Reading { inputs: program.inputs.to_vec(), outputs, compute, keep: how != How::Again };
     let passes = if how == How::Online { Passes::online(function, &reading) } else { Passes::of(function, &reading) };
     let passes = passes.unwrap_or_else(|errors| panic!("{function}: {errors:?}"));
@@ -124,7 +127,24 @@ fn computed(program: &Program, problem: &Problem, seed: u64, f32s: bool, defect:
             }
         }
     }
+    for (number, output) in outputs.iter_mut().enumerate() {
+        if let Some(name) = program.of_columns(number) {
+            *output = (0..problem.n).map(|column| of_column(name, output, (column, problem.n), f32s)).collect();
+        }
+    }
     outputs
+}
+
+/// The rows of a column, the last first: joined as a device joins them.
+fn of_column(name: &str, elements: &[f64], (column, n): (usize, usize), f32s: bool) -> f64 {
+    let rows = elements.iter().skip(column).step_by(n).rev().copied();
+    match name {
+        "sum" if f32s => rows.fold(0.0_f32, |sum, x| sum + x as f32).into(),
+        "sum" => rows.fold(0.0, |sum, x| sum + x),
+        _ if rows.clone().any(f64::is_nan) => f64::NAN,
+        "max" => rows.fold(f64::NEG_INFINITY, f64::max),
+        _ => rows.fold(f64::INFINITY, f64::min),
+    }
 }
 
 fn check(program: &Program, problem: &Problem, seed: u64) {
@@ -195,9 +215,10 @@ proptest! {
         words in vec(any::<u64>(), 2..14),
         exact in any::<bool>(),
         problem in problems(),
+        columns in prop::sample::select(vec![None, Some("sum"), Some("max"), Some("min")]),
         seed in any::<u64>(),
     ) {
-        check(&program(&words, exact), &problem, seed);
+        check(&Program { columns, ..program(&words, exact) }, &problem, seed);
     }
 }
 
@@ -254,6 +275,61 @@ fn reductions_with_a_defect_are_refused() {
             refused += u32::from(accepted.iter().flatten().zip(found.iter().flatten()).any(wrong));
         }
         assert!(refused >= 5, "{defect:?}: {refused}");
+    }
+}
+
+/// The accepted sums of columns of so many rows, each element its row's number times its column's.
+fn sums_of_columns(function: &str, rows: i64, chains: u64) -> Vec<Vec<Accept>> {
+    const N: i64 = 3;
+    let all: Vec<f32> = (0..rows).flat_map(|m| (0..N).map(move |n| (m * n) as f32)).collect();
+    let function: Function = function.parse().expect("a program");
+    let passes = Passes::of(&function, &Reading::of(&function)).expect("results of columns");
+    let x = Tensor::of(&all, &[rows, N]).expect("the shape of as many");
+    accepted_by(&RowProgram::new(passes).columns_added_in(chains, 0), &[x], &[])
+}
+
+/// All rows count, each once; the more chains share the rows, the narrower the bounds.
+#[test]
+fn results_of_columns_have_every_row() {
+    let all = sums_of_columns("|x| (sum_column(x), max_column(x), x, min_column(x - 1))", 500, 1);
+    let sums: Vec<_> = all[0].iter().map(Accept::range).collect();
+    assert_eq!(sums, [0.0, 124_750.0, 249_500.0].map(|sum| Some((sum, sum))));
+    let ends: Vec<_> = [&all[1][2], &all[3][2]].into_iter().map(Accept::range).collect();
+    assert_eq!((ends, all[2].len()), (vec![Some((998.0, 998.0)), Some((-1.0, -1.0))], 1500));
+    let widths = [1, 20].map(|chains| {
+        let (low, high) = sums_of_columns("|x| sum_column(x * 0.1)", 500, chains)[0][1].range().expect("numbers");
+        assert!(low < 12_475.0 && high > 12_475.0, "{low} to {high}");
+        high - low
+    });
+    assert!(widths[1] < widths[0] / 10.0 && widths[0] < 1.0, "{widths:?}");
+    let nothing = sums_of_columns("|x| (sum_column(x), max_column(x))", 0, 1);
+    assert_eq!(nothing[0][0].range(), Some((0.0, 0.0)));
+    assert_eq!(nothing[1][2].range(), Some((f64::NEG_INFINITY, f64::NEG_INFINITY)));
+}
+
+/// What cannot be a result of columns is refused, and says what can.
+#[test]
+fn what_reads_a_column_is_refused() {
+    let refused = |text: &str| {
+        let function: Function = text.parse().expect("it is read by name");
+        let errors = Passes::of(&function, &Reading::of(&function)).expect_err("refused");
+        errors.into_iter().map(|error| error.found).collect::<Vec<_>>()
+    };
+    assert_eq!(refused("|x| x - sum_column(x)"), ["a function of a column's result"]);
+    for (text, found) in [
+        ("|x| argmax_column(x)", "`argmax_column`"),
+        ("|x| select(any_column(x > 1), 1, 0)", "`any_column`"),
+        ("|x| sum_column(sum(x))", "`sum_column` of what is one value in a row"),
+        ("|x| max(sum_column(x))", "a function of a column's result"),
+    ] {
+        assert_eq!(text.parse::<Function>().expect_err("refused").found, found, "{text}");
+    }
+    let function: Function = "|x, w| sum_column(x * w)".parse().expect("a program");
+    let of_column = Reading { inputs: vec![Level::Element, Level::Column], ..Reading::of(&function) };
+    assert_eq!(Passes::of(&function, &of_column).expect_err("refused")[0].found, "an input for a column");
+    for level in [Level::Row, Level::Element] {
+        let elsewhere = Reading { outputs: vec![Some(level)], ..Reading::of(&function) };
+        assert!(Passes::of(&function, &elsewhere).is_err(), "{level}");
     }
 }
 

@@ -31,12 +31,15 @@ fn kernels() -> (Tally, Vec<Kernel>) {
         "expr=|x, y| (sum_group4(x * y), mean_group1024(x), x + width_group8())\n\
          in=i8:(?,1), f32:(1,?)\nout=f32:(?,1), bf16:(1,?), i32:(?,1)\ncolumns=1024",
         "expr=|x, n| (x - prod(min(x, n)), argmin(x))\nin=f64:(?,1), f64:?\nout=f64:(?,1), i32:1\ncolumns=1025\nchunks=3",
+        "expr=|dy| sum_column(dy)\nin=f16:(?,1)\nout=f32:1\ncolumns=200\nctas=3",
+        "expr=|x, y| (sum_column(x * y), max(x), min_column(x - y), y / sum(abs(x)))\nin=f32:(?,1), f64:(1,?)\n\
+         out=f64:?, f32:1, f32:1, f32:(?,1)\ncolumns=70\nthreads=16\nctas=2",
         "expr=|x| (col() * 2 + width(), min(x), select(all(x > 3), 1, 0))\nin=u8:(?,1)\nout=i32:(?,1), i16:1, bool:1\ncolumns=64\nthreads=2",
     ];
     let mut tally = Tally::default();
     let settings = Rows::CATALOGUE.iter().copied().chain(more);
     let kernels = tally.plan("rows", (0..).zip(settings.map(recipe)), &Targets::default());
-    assert_eq!(kernels.len(), 9, "{tally}");
+    assert_eq!(kernels.len(), 12, "{tally}");
     (tally, kernels)
 }
 
@@ -54,7 +57,40 @@ fn row_programs_are_refused_or_right() {
 
 const SOFTMAX: &str = "expr=|x| { let e = exp(x - max(x)); e / sum(e) }\nin=f32:(?,1)\ncolumns=2049";
 
+const COLUMNS: &str = "expr=|x| (x / sum(x), sum_column(x / max(x)))\nin=f32:(?,1)\ncolumns=1025\nctas=3";
+
 const DEFECTS: &[Defect] = &[
+    Defect {
+        what: "the next tile overwrites what a warp still reads",
+        settings: COLUMNS,
+        from: "constexpr bool Meets = true;",
+        to: "constexpr bool Meets = false;",
+    },
+    Defect { what: "a tile of rows is left out", settings: COLUMNS, from: "tile < tiles;", to: "tile < tiles - 1;" },
+    Defect {
+        what: "a tile of rows counts twice",
+        settings: COLUMNS,
+        from: "tile += int(gridDim.x)",
+        to: "tile += int(gridDim.x) - (tile == 0)",
+    },
+    Defect {
+        what: "a part is left out",
+        settings: COLUMNS,
+        from: "part = warp; part < params.parts",
+        to: "part = warp; part < params.parts - 1",
+    },
+    Defect {
+        what: "one column too many",
+        settings: COLUMNS,
+        from: "threadIdx.x % 32 == 0 && n < params.n",
+        to: "threadIdx.x % 32 == 0 && n <= params.n",
+    },
+    Defect {
+        what: "what warps have of a column is read before it is there",
+        settings: COLUMNS,
+        from: "  sParts(lane, warp) = state;\n  __syncthreads();",
+        to: "  sParts(lane, warp) = state;",
+    },
     Defect { what: "a lane is left out", settings: SOFTMAX, from: "lanes = Lanes / 2", to: "lanes = Lanes / 4" },
     Defect { what: "one row too many", settings: SOFTMAX, from: "m < params.m", to: "m <= params.m" },
     Defect { what: "one column too many", settings: SOFTMAX, from: "< width", to: "<= width" },

@@ -6,6 +6,7 @@ use core::hash::{Hash, Hasher};
 use super::error::{ExprError, ExprErrorKind};
 use super::names;
 use super::op::{Binary, Id, Node};
+use super::rows::Along;
 use super::tape::{Expr, Nodes, Tape};
 
 /// The most inputs that a function has: they are called a, b, c, d, e, f, g, h, unless it names them.
@@ -312,6 +313,12 @@ impl Function {
 
     pub(super) fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// Whether an output is a result of columns, by number.
+    pub(crate) fn is_of_columns(&self, output: usize) -> bool {
+        let node = self.outputs.get(output).and_then(|id| self.nodes().get(id.index()));
+        matches!(node, Some(Node::Reduce(_, Along::Column, _)))
     }
 
     pub(super) fn output_ids(&self) -> &[Id] {

@@ -423,7 +423,7 @@ fn beyond(spread: Spread, row: &[f32], column: impl Iterator<Item = f32>, moved:
 }
 
 /// Bounds of the terms so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Terms {
     low: f64,
     high: f64,
@@ -461,6 +461,21 @@ impl Terms {
         self.high += finite(high);
         self.positive += finite(high).max(0.0);
         self.negative += (-finite(low)).max(0.0);
+    }
+
+    /// Adds the terms of another.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.low += other.low;
+        self.high += other.high;
+        self.positive += other.positive;
+        self.negative += other.negative;
+        self.integers &= other.integers;
+        self.nan |= other.nan;
+        self.maybe_nan |= other.maybe_nan;
+        for side in 0..2 {
+            self.infinite[side] |= other.infinite[side];
+            self.maybe_infinite[side] |= other.maybe_infinite[side];
+        }
     }
 
     /// Bounds of the sum of the terms in any order, each addition rounded.

@@ -57,6 +57,8 @@ pub(crate) struct Program {
     pub(crate) levels: Vec<Level>,
     /// One to three, all numbers.
     pub(crate) outputs: Vec<usize>,
+    /// How outputs of elements are reduced over rows, but for the first; none is, where this is none.
+    pub(crate) columns: Option<&'static str>,
 }
 
 /// Operations that IEEE 754 determines, then those with an error.
@@ -103,6 +105,7 @@ pub(crate) fn program(words: &[u64], exact: bool) -> Program {
         ops: (0..INPUTS.len()).map(Op::Input).chain((0..SCALARS.len()).map(Op::Scalar)).collect(),
         levels: Vec::new(),
         outputs: Vec::new(),
+        columns: None,
     };
     program.levels = program.inputs.into_iter().chain([Level::Scalar; 2]).collect();
     for word in steps {
@@ -251,6 +254,11 @@ impl Program {
         }
     }
 
+    /// How an output is reduced over rows, by number.
+    pub(crate) fn of_columns(&self, output: usize) -> Option<&'static str> {
+        self.columns.filter(|_| output > 0 && self.levels[self.outputs[output]] == Level::Element)
+    }
+
     /// The nodes that outputs depend on.
     fn used(&self) -> Vec<u32> {
         let mut used = vec![0; self.ops.len()];
@@ -278,9 +286,13 @@ impl Program {
                 pieces.push(format!("p{at}"));
             }
         }
-        let outputs: Vec<&str> = self.outputs.iter().map(|id| pieces[*id].as_str()).collect();
+        let output = |(number, id): (usize, &usize)| match self.of_columns(number) {
+            Some(name) => format!("{name}_column({})", pieces[*id]),
+            None => pieces[*id].clone(),
+        };
+        let outputs: Vec<String> = self.outputs.iter().enumerate().map(output).collect();
         let outputs = match outputs.as_slice() {
-            [one] => (*one).to_owned(),
+            [one] => one.clone(),
             several => format!("({})", several.join(", ")),
         };
         format!("|{}; {}| {{ {parts}{outputs} }}", INPUTS.join(", "), SCALARS.join(", "))

@@ -14,7 +14,7 @@ impl<'a> Parser<'a> {
                 (name, Along::Group(size.parse().unwrap_or(u32::MAX)))
             }
             Some(_) => return Ok(None),
-            None => (word, Along::Row),
+            None => word.strip_suffix("_column").map_or((word, Along::Row), |name| (name, Along::Column)),
         };
         match name {
             "col" if along == Along::Row => {
@@ -22,13 +22,13 @@ impl<'a> Parser<'a> {
                 self.expect(")")?;
                 Ok(Some(Value::Number(self.add(Node::Column))))
             }
-            "width" => {
+            "width" if along != Along::Column => {
                 self.of_rows = true;
                 self.expect(")")?;
                 exists(name, along).map_err(|error| error.in_text(start))?;
                 Ok(Some(Value::Number(self.add(Node::Width(along)))))
             }
-            "mean" => {
+            "mean" if along != Along::Column => {
                 let sum = self.reduction(Reduction::Sum, along, start)?;
                 let width = self.add(Node::Width(along));
                 Ok(Some(Value::Number(self.add(Node::Binary(Binary::Div, [sum, width])))))

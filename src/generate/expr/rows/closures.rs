@@ -35,6 +35,19 @@ impl<'t> Expr<'t> {
         Elements { of: self, along: Along::Group(size) }
     }
 
+    /// The elements of the column. The result is an output: nothing of the program reads it.
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    ///
+    /// let both = Function::nary(2, |_, x| [x[0] * x[1], (x[0] * x[1]).column().sum()])?;
+    /// assert_eq!(both.to_string(), "let t0 = a * b; t0, sum_column(t0)");
+    /// # Ok::<(), cutemplate::expr::ExprError>(())
+    /// ```
+    pub fn column(self) -> Elements<Self> {
+        Elements { of: self, along: Along::Column }
+    }
+
     /// The tape that it is written to.
     pub fn tape(self) -> Tape<'t> {
         self.tape

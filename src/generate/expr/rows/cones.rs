@@ -1,8 +1,8 @@
 //! A function's nodes, each with its level and the number of traversals before it.
 
-use super::levels::{exists, fits, joined};
+use super::levels::{exists, fits, is_known, joined};
 use super::pairs::first_of;
-use super::{Level, Online};
+use super::{Along, Level, Online, Reduction};
 use crate::expr::error::ExprError;
 use crate::expr::op::{Id, Node};
 use crate::expr::{Compute, Function};
@@ -41,7 +41,7 @@ impl<'a> Graph<'a> {
             let fit = match node {
                 Node::Reduce(reduction, along, [x]) => fits(*reduction, *along, levels[x.index()]),
                 Node::Width(along) => exists("width", *along),
-                _ => Ok(()),
+                _ => is_known(operands().map(|at| levels[at])),
             };
             errors.extend(fit.err());
             costly.push(level == Level::Element && (node.is_costly() || operands().any(|at| costly[at])));
@@ -54,7 +54,7 @@ impl<'a> Graph<'a> {
                     stages.push(stages[first.index()]);
                     pairs.push((first, Id(at), online));
                 }
-                None => stages.push(stage + usize::from(matches!(node, Node::Reduce(..)))),
+                None => stages.push(stage + usize::from(is_of_rows(*node))),
             }
         }
         if !errors.is_empty() {
@@ -113,11 +113,24 @@ impl<'a> Graph<'a> {
     }
 
     pub(super) fn is_reduction(&self, id: Id) -> bool {
-        matches!(self.node(id), Node::Reduce(..))
+        is_of_rows(self.node(id))
+    }
+
+    /// The outputs: of one that columns are reduced to, the terms and how.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = (Id, Option<Reduction>)> {
+        self.function.output_ids().iter().map(|id| match self.node(*id) {
+            Node::Reduce(reduction, Along::Column, [terms]) => (terms, Some(reduction)),
+            _ => (*id, None),
+        })
     }
 
     /// Whether the node may be a value that is computed once for its level.
     pub(super) fn is_value(&self, id: Id) -> bool {
-        self.level(id) < Level::Element && !self.node(id).is_leaf()
+        self.level(id) < Level::Column && !self.node(id).is_leaf()
     }
+}
+
+/// Whether it reduces the row, or groups of it.
+fn is_of_rows(node: Node) -> bool {
+    matches!(node, Node::Reduce(_, along, _) if along != Along::Column)
 }

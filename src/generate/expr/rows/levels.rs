@@ -16,12 +16,31 @@ pub(in super::super) fn joined(node: &Node, inputs: &[Level], operands: impl Ite
     }
 }
 
+/// Refuses a node that reads the result of a column.
+pub(in super::super) fn is_known(levels: impl IntoIterator<Item = Level>) -> Result<(), ExprError> {
+    if !levels.into_iter().any(|level| level == Level::Column) {
+        return Ok(());
+    }
+    let (found, required) = ("a function of a column's result".to_owned(), "the result as an output of its own");
+    let because = "the result of a column is known when all rows are done";
+    let help = "`(x * r, sum_column(x))`; a kernel behind this one has functions of the sum";
+    Err(ExprError::new(ExprErrorKind::Compute, found, required, because, help))
+}
+
 /// Refuses a reduction of a value that is the same for several elements.
 pub(in super::super) fn fits(reduction: Reduction, along: Along, level: Level) -> Result<(), ExprError> {
     let name = reduction.name();
     exists(name, along)?;
+    is_known([level])?;
+    if along == Along::Column && !reduction.is_of_columns() {
+        let found = format!("`{name}{along}`");
+        let because = "the parts of a column are joined in a second kernel, which has these three";
+        let (required, help) =
+            ("`sum_column`, `max_column` or `min_column`", "reduce along the row, or one of the three");
+        return Err(ExprError::new(ExprErrorKind::Compute, found, required, because, help));
+    }
     let once = match level {
-        Level::Element => return Ok(()),
+        Level::Element | Level::Column => return Ok(()),
         Level::Scalar => "is one value in the launch",
         Level::Row => "is one value in a row",
         Level::Group(_) => "is one value in each group",

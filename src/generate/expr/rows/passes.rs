@@ -43,7 +43,7 @@ pub enum Made {
     Reduced(Reduction, Along, usize),
     /// Kept for later traversals, under that number.
     Kept(usize),
-    /// The element of that output of the program.
+    /// The element of that output of the program; the term, where columns are reduced.
     Output(usize),
 }
 
@@ -83,6 +83,8 @@ pub enum Origin {
     Elements,
     /// A value, of the output's level or of a coarser one, by number.
     Value(usize),
+    /// The elements of [`Made::Output`] in all rows, reduced over rows.
+    Columns(Reduction),
 }
 
 impl Passes {
@@ -200,5 +202,23 @@ impl Passes {
     /// The outputs, by number.
     pub fn outputs(&self) -> &[Output] {
         &self.outputs
+    }
+
+    /// The outputs that are reduced over rows, by number.
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    /// use cutemplate::expr::rows::{Passes, Reading, Reduction};
+    ///
+    /// let backward: Function = "|dy, y| (y * (dy - sum(dy * y)), sum_column(dy))".parse()?;
+    /// let passes = Passes::of(&backward, &Reading::of(&backward)).expect("one result a column");
+    /// assert_eq!(passes.columns().collect::<Vec<_>>(), [(1, Reduction::Sum)]);
+    /// # Ok::<(), cutemplate::expr::ExprError>(())
+    /// ```
+    pub fn columns(&self) -> impl Iterator<Item = (usize, Reduction)> {
+        self.outputs.iter().enumerate().filter_map(|(number, output)| match output.from {
+            Origin::Columns(reduction) => Some((number, reduction)),
+            _ => None,
+        })
     }
 }

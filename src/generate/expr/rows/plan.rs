@@ -33,10 +33,10 @@ impl<'a> Plan<'a> {
             }
         }
         let mut traversals = 0;
-        for (id, level) in graph.function.output_ids().iter().zip(&outputs) {
-            needed[id.index()] |= graph.is_value(*id) || *level < Level::Element;
-            if *level == Level::Element {
-                traversals = traversals.max(graph.stage(*id) + 1);
+        for ((id, _), level) in graph.outputs().zip(&outputs) {
+            needed[id.index()] |= graph.is_value(id) || *level < Level::Column;
+            if *level >= Level::Column {
+                traversals = traversals.max(graph.stage(id) + 1);
             }
         }
         let reductions = graph.ids().filter(|id| graph.is_reduction(*id) && graph.live[id.index()]);
@@ -57,11 +57,11 @@ impl<'a> Plan<'a> {
         graph.ids().filter(move |id| made(id) && graph.stage(*id) == traversal + 1)
     }
 
-    /// The outputs whose elements a traversal writes, by number.
+    /// The outputs whose elements, or terms, a traversal makes, by number.
     fn elements(&self, traversal: usize) -> impl Iterator<Item = (usize, Id)> {
         let last = traversal + 1 == self.traversals;
-        let outputs = self.graph.function.output_ids().iter().copied().enumerate();
-        outputs.filter(move |(number, _)| last && self.outputs[*number] == Level::Element)
+        let outputs = self.graph.outputs().map(|(id, _)| id).enumerate();
+        outputs.filter(move |(number, _)| last && self.outputs[*number] >= Level::Column)
     }
 
     /// The nodes that a traversal computes for reductions and outputs.
@@ -105,11 +105,12 @@ impl<'a> Plan<'a> {
             written.values(traversal + 1)?;
         }
         let Written { numbers, values, steps, pairs, .. } = written;
-        let ids = self.graph.function.output_ids().iter().zip(&self.outputs);
-        let output = |(id, level): (&Id, &Level)| Output {
+        let ids = self.graph.outputs().zip(&self.outputs);
+        let output = |((id, of_columns), level): ((Id, Option<_>), &Level)| Output {
             level: *level,
-            from: match numbers.get(id) {
-                Some(value) if *level < Level::Element => Origin::Value(*value),
+            from: match (numbers.get(&id), of_columns) {
+                (_, Some(reduction)) => Origin::Columns(reduction),
+                (Some(value), _) if *level < Level::Element => Origin::Value(*value),
                 _ => Origin::Elements,
             },
         };

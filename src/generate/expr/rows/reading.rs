@@ -49,6 +49,14 @@ impl Reading {
                 levels::exists("operand", Along::Group(size))?;
             }
         }
+        if self.inputs.contains(&Level::Column) {
+            return error(
+                "an input for a column".into(),
+                "an input of elements".into(),
+                "a row of weights is read with the elements of each row",
+                "a matrix whose rows are one: stride 0",
+            );
+        }
         if self.compute == Compute::I32 {
             return error(
                 "a row program in i32".into(),
@@ -67,7 +75,8 @@ impl Reading {
             match wanted {
                 None if own == Level::Scalar => Ok(Level::Element),
                 None => Ok(own),
-                Some(wanted) if *wanted >= own => Ok(*wanted),
+                // A column's result has one place, and nothing else has such a place.
+                Some(wanted) if *wanted >= own && (*wanted == Level::Column) == (own == Level::Column) => Ok(*wanted),
                 Some(wanted) => Err(ExprError::new(
                     ExprErrorKind::Signature,
                     format!("output {number} for {wanted}, with a value for {own}"),

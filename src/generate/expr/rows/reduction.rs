@@ -64,6 +64,11 @@ impl Reduction {
         matches!(self, Self::Any | Self::All)
     }
 
+    /// Whether columns are reduced by it.
+    pub fn is_of_columns(self) -> bool {
+        matches!(self, Self::Sum | Self::Max | Self::Min)
+    }
+
     /// Whether it gives a column.
     pub fn is_index(self) -> bool {
         matches!(self, Self::ArgMax | Self::ArgMin)
@@ -77,13 +82,15 @@ pub enum Along {
     Row,
     /// So many elements side by side, a power of two from 2 to 1024; the last group of a row may have fewer.
     Group(u32),
+    /// The column: the elements of all rows. The result is an output of the program.
+    Column,
 }
 
 impl Along {
     /// Whether the group has a size that exists.
     pub fn exists(self) -> bool {
         match self {
-            Self::Row => true,
+            Self::Row | Self::Column => true,
             Self::Group(size) => size.is_power_of_two() && (2..=1024).contains(&size),
         }
     }
@@ -93,16 +100,18 @@ impl Along {
         match self {
             Self::Row => Level::Row,
             Self::Group(size) => Level::Group(size),
+            Self::Column => Level::Column,
         }
     }
 }
 
-/// As it follows a function's name: nothing, or `_group128`.
+/// As it follows a function's name: nothing, `_group128`, or `_column`.
 impl fmt::Display for Along {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Row => Ok(()),
             Self::Group(size) => write!(f, "_group{size}"),
+            Self::Column => f.write_str("_column"),
         }
     }
 }
@@ -117,6 +126,8 @@ pub enum Level {
     Row,
     /// So many elements side by side.
     Group(u32),
+    /// The column: an output that is reduced over rows.
+    Column,
     /// The element.
     Element,
 }
@@ -127,7 +138,8 @@ impl Ord for Level {
             Self::Scalar => (0, Reverse(0)),
             Self::Row => (1, Reverse(0)),
             Self::Group(size) => (2, Reverse(size)),
-            Self::Element => (3, Reverse(0)),
+            Self::Column => (3, Reverse(0)),
+            Self::Element => (4, Reverse(0)),
         };
         key(self).cmp(&key(other))
     }
@@ -145,6 +157,7 @@ impl fmt::Display for Level {
             Self::Scalar => f.write_str("the launch"),
             Self::Row => f.write_str("a row"),
             Self::Group(size) => write!(f, "a group of {size}"),
+            Self::Column => f.write_str("a column"),
             Self::Element => f.write_str("an element"),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::schedule::{Schedule, schedule};
 use super::tensors::{self, Tensor};
-use super::{Rows, facts, launch, tilings};
+use super::{Rows, columns, facts, launch, tilings};
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::expr::MAX_OUTPUTS;
@@ -34,6 +34,8 @@ pub(super) struct Decision {
     pub(super) schedule: Schedule,
     /// Which thread has what: in vectors, and element by element.
     pub(super) tilings: [Tiling; 2],
+    /// The same of the entry that joins results of columns.
+    pub(super) columns: Option<Tiling>,
 }
 
 /// Names of the outputs: that of the one there is, or `Y0`, `Y1`, ..
@@ -58,8 +60,17 @@ fn decide(recipe: &Rows, targets: &Targets, checks: &mut Checks) -> Option<Decis
         checks::proofs(checks, &tiling, "threads=auto chunks=auto").then_some(tiling)
     };
     let tilings = [tiling(true)?, tiling(false)?];
+    let columns = match passes.columns().next() {
+        Some(_) => {
+            let tiling = checks.sound("parts of columns are a layout", columns::tiling(&passes))?;
+            checks::proofs(checks, &tiling, "ctas=auto").then_some(Some(tiling))?
+        }
+        None => None,
+    };
     let problem = problem(&tensors, recipe.columns);
     let reference = RowProgram::new(passes.clone()).added_in(schedule.threads.unsigned_abs(), schedule.additions());
+    let [chains, after] = columns::additions(&schedule);
+    let reference = reference.columns_added_in(chains, after);
     Some(Decision {
         recipe: recipe.clone(),
         passes,
@@ -69,12 +80,17 @@ fn decide(recipe: &Rows, targets: &Targets, checks: &mut Checks) -> Option<Decis
         problem,
         schedule,
         tilings,
+        columns,
     })
 }
 
-/// Elements (M,N), rows (M), groups (M,N/128).
+/// Elements (M,N), rows (M), groups (M,N/128), columns (N).
 fn problem(tensors: &[Tensor], columns: u32) -> ProblemShape {
-    let modes = tensors.iter().map(|t| if t.spec.strides.len() == 1 { vec![0] } else { vec![0, 1] });
+    let modes = tensors.iter().map(|t| match t.level {
+        Level::Column => vec![1],
+        _ if t.spec.strides.len() == 1 => vec![0],
+        _ => vec![0, 1],
+    });
     let shape = ProblemShape::new(["M", "N"], modes).agreeing(
         "a row of each tensor belongs to one row of all others",
         "pass views that fit together; a broadcast mode has stride 0, not extent 1",
@@ -109,11 +125,16 @@ pub(super) fn plan_as<R: Recipe>(recipe: &Rows, asked: &R, name: &str, targets: 
         Entry { cluster: decision.schedule.cluster as u32, ..entry }
     };
     let [vectors, elements] = &decision.tilings;
+    let join = decision.columns.as_ref().map(|tiling| {
+        let smem = tiling.smem_bytes().unwrap_or(Bytes(u64::MAX));
+        Entry::new(&format!("{name}_{}", columns::JOIN), tiling.threads(), smem)
+    });
+    let entries = [entry(name, vectors), entry(&format!("{name}_{ELEMENTS}"), elements)];
     let draft = Draft {
         operands: operands.collect(),
         params: launch::params(&decision),
         rule: launch::rule(&decision),
-        entries: vec![entry(name, vectors), entry(&format!("{name}_{ELEMENTS}"), elements)],
+        entries: entries.into_iter().chain(join).collect(),
         scalars: recipe.function.scalars().to_vec(),
         problem: Some(decision.problem.clone()),
         ..Draft::of(asked, name, targets)
@@ -139,6 +160,8 @@ impl KernelPlan for Decision {
         let traffic = operands.map(|(view, tensor)| Traffic::along_rows(tensor.name, view)).collect();
         let rows = views.first()?.layout.shape().first()?.unsigned_abs();
         let blocks = rows.div_ceil(self.schedule.rows.unsigned_abs()) * self.schedule.cluster.unsigned_abs();
+        let most = self.schedule.ctas.unsigned_abs();
+        let blocks = if most > 0 { blocks.min(most) } else { blocks };
         Some(Prediction { traffic, blocks, threads: self.schedule.cta() as u32, work: None })
     }
 }

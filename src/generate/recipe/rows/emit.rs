@@ -2,7 +2,8 @@
 
 use askama::Template;
 
-use super::decide::{Decision, ELEMENTS};
+use super::decide::Decision;
+use super::entries::entries;
 use super::facts::made;
 use super::launch::stride;
 use super::sources::{Words, op, result};
@@ -33,7 +34,9 @@ struct Text<'a> {
     parts: Vec<StepText>,
     rows: Vec<Written>,
     groups: Vec<Written>,
+    entries: String,
     elements: &'static str,
+    grid: String,
 }
 
 /// The copies of an entry.
@@ -45,15 +48,15 @@ struct Walk {
 }
 
 /// A tensor as the templates name it.
-struct Matrix {
-    name: &'static str,
+pub(super) struct Matrix {
+    pub(super) name: &'static str,
     /// `ElementX const` for a tensor that is read.
     pointee: String,
     element: &'static str,
     bytes: u64,
-    param: String,
-    shape: String,
-    strides: String,
+    pub(super) param: String,
+    pub(super) shape: String,
+    pub(super) strides: String,
     /// `(M,N)`.
     modes: String,
     kind: Kind,
@@ -70,7 +73,7 @@ enum Kind {
     Row,
     /// Written for rows or groups.
     Value,
-    /// Never read.
+    /// Never read, or written by another entry.
     Unused,
 }
 
@@ -113,7 +116,9 @@ struct Written {
 impl Text<'_> {
     /// Whether the text needs that reduction.
     fn has(&self, op: &str) -> bool {
-        self.parts.iter().flat_map(|step| &step.reductions).any(|of| of.op.starts_with(op))
+        let of_columns = self.d.passes.columns().map(|(_, reduction)| super::sources::op(reduction));
+        let of_rows = self.parts.iter().flat_map(|step| &step.reductions).map(|of| of.op);
+        of_rows.chain(of_columns).any(|of| of.starts_with(op))
     }
 }
 
@@ -124,13 +129,14 @@ impl StepText {
     }
 }
 
-fn matrix(decision: &Decision, tensor: &Tensor) -> Matrix {
+pub(super) fn matrix(decision: &Decision, tensor: &Tensor) -> Matrix {
     let last = decision.passes.traversals().count().saturating_sub(1);
     let kind = match tensor.level {
         Level::Element if tensor.output => Kind::Store,
         Level::Element if tensor.read.is_none() => Kind::Unused,
         Level::Element if decision.schedule.late && tensor.waits(last) => Kind::Late,
         Level::Element => Kind::Load,
+        Level::Column => Kind::Unused,
         _ if tensor.output => Kind::Value,
         _ if tensor.read.is_none() => Kind::Unused,
         _ => Kind::Row,
@@ -150,7 +156,13 @@ fn matrix(decision: &Decision, tensor: &Tensor) -> Matrix {
         Level::Element => "(M,N)".to_owned(),
         _ => "(M)".to_owned(),
     };
-    let shape = if strides.len() == 1 { "params.m".to_owned() } else { format!("params.m, {columns}") };
+    let shape = if tensor.level == Level::Column {
+        "params.n".to_owned()
+    } else if strides.len() == 1 {
+        "params.m".to_owned()
+    } else {
+        format!("params.m, {columns}")
+    };
     Matrix {
         name: tensor.name,
         pointee: format!("Element{}{}", tensor.name, if tensor.output { "" } else { " const" }),
@@ -167,7 +179,7 @@ fn matrix(decision: &Decision, tensor: &Tensor) -> Matrix {
 fn reduced(words: &Words<'_>, reduction: Reduction, along: Along, value: usize) -> Reduced {
     let vec = words.decision.schedule.vec;
     let group = match along {
-        Along::Row => None,
+        Along::Row | Along::Column => None,
         Along::Group(size) => Some([words.groups(size), (i64::from(size) / vec).max(1)]),
     };
     Reduced { value, op: op(reduction), group }
@@ -186,14 +198,17 @@ fn traversal(words: &mut Words<'_>, number: usize, of: &Traversal) -> StepText {
             }
             Made::Output(output) => {
                 let name = words.decision.tensors[words.decision.recipe.inputs.len() + output].name;
-                format!("r{name}(v, _0{{}}, c) = {};", words.stored(output, &y))
+                match words.decision.passes.outputs()[output].from {
+                    Origin::Columns(by) => format!("columns.{name}(v, c) = {}::of(columns.{name}(v, c), {y});", op(by)),
+                    _ => format!("r{name}(v, _0{{}}, c) = {};", words.stored(output, &y)),
+                }
             }
             Made::Reduced(reduction, along, value) => {
                 step.reductions.push(reduced(words, reduction, along, value));
                 let (op, at) = (
                     op(reduction),
                     match along {
-                        Along::Row => format!("state{value}"),
+                        Along::Row | Along::Column => format!("state{value}"),
                         Along::Group(size) => format!("states{value}({})", words.group(size)),
                     },
                 );
@@ -289,6 +304,7 @@ pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
     let compute = decision.passes.compute();
     let mut words = Words { decision, helpers: Helpers::new(compute) };
     let parts = steps(&mut words);
+    let entries = entries(&mut words, plan);
     let [rows, groups] = written(&mut words);
     let single = compute == crate::expr::Compute::F32;
     let [vectors, elements] = &decision.tilings;
@@ -309,6 +325,8 @@ pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
         parts,
         rows,
         groups,
-        elements: ELEMENTS,
+        entries,
+        elements: super::decide::ELEMENTS,
+        grid: super::facts::grid(&decision.schedule),
     })
 }

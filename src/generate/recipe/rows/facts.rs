@@ -1,6 +1,7 @@
 //! The facts that a plan prints.
 
 use super::decide::Decision;
+use super::schedule::Schedule;
 use crate::expr::rows::{Made, Step};
 use crate::plan::Fact;
 
@@ -27,12 +28,20 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
     facts.push(Fact::new("cluster", schedule.cluster, "CTAs of a row"));
     facts.push(Fact::new("kept", passes.kept(), "results of an element that a later traversal reads, in registers"));
     facts.push(Fact::new("registers", format!("about {}", schedule.registers), "ptxas tells exactly"));
-    facts.push(Fact::new(
-        "grid",
-        format!("ceil_div(M,{})", schedule.rows),
-        "one of the entries has it, the other none",
-    ));
+    facts.push(Fact::new("grid", grid(schedule), "one of the entries has it, the other none"));
+    if schedule.ctas > 0 {
+        let order = "each CTA adds every n-th tile of rows, then a second entry every 32nd result, then lanes in pairs";
+        facts.push(Fact::new("columns", format!("{} results of at most", schedule.ctas * schedule.rows), order));
+    }
     facts
+}
+
+/// Blocks along x.
+pub(super) fn grid(schedule: &Schedule) -> String {
+    match schedule.ctas {
+        0 => format!("ceil_div(M,{})", schedule.rows),
+        most => format!("at most {most} of ceil_div(M,{})", schedule.rows),
+    }
 }
 
 pub(super) fn made(made: &Made) -> String {

@@ -1,5 +1,6 @@
 //! Parameters, and the rule that picks the entry: whole vectors where all rows are aligned and end with one, else single elements.
 
+use super::columns;
 use super::decide::Decision;
 use super::tilings::instruction;
 use crate::expr::Compute;
@@ -18,9 +19,11 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         let ty = if t.output { ParamType::MutPtr } else { ParamType::ConstPtr };
         fields.push((t.param.clone(), ty, format!("{}, {}", t.name, t.spec.dtype), Given::Address { tensor }));
     }
+    fields.extend(columns::fields(&decision.passes));
     for (tensor, t) in decision.tensors.iter().enumerate() {
         for (mode, _) in t.spec.strides.iter().enumerate().filter(|(_, stride)| **stride == ModeStride::Dynamic) {
-            let doc = format!("elements from one {} to the next, in {}", ["row", "column"][mode.min(1)], t.name);
+            let next = if t.level == Level::Column { 1 } else { mode.min(1) };
+            let doc = format!("elements from one {} to the next, in {}", ["row", "column"][next], t.name);
             fields.push((stride(&t.param, mode), ParamType::I64, doc, Given::Stride { tensor, mode }));
         }
     }
@@ -38,7 +41,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
 /// One grid of the two is empty.
 pub(super) fn rule(decision: &Decision) -> Rule {
     let (columns, rows) = (decision.schedule.widest(), decision.schedule.rows);
-    let most = i64::from(i32::MAX) / decision.schedule.cluster - rows;
+    let most = i64::from(i32::MAX) / decision.schedule.cluster - rows - decision.schedule.ctas;
     let reach = Reach {
         required: format!("at most {columns} columns, and at most {most} rows"),
         because: "the threads of a row hold all of it; coordinates are 32-bit integers, offsets 64-bit".into(),
@@ -51,14 +54,15 @@ pub(super) fn rule(decision: &Decision) -> Rule {
     let whole = whole_vectors(decision, &rule);
     let whole = rule.steps.set("whole", whole);
     let order = &decision.tilings[0].order;
-    let blocks = || order.extents(&order.pieces, |name| rule.param(name));
-    let [blocks, also] = [blocks(), blocks()];
+    let blocks = || columns::blocks(&decision.schedule, order.extents(&order.pieces, |name| rule.param(name)));
+    let [blocks, also, [tiles, ..]] = [blocks(), blocks(), blocks()];
     // Rows without elements have values all the same.
     let of_rows = decision.tensors.iter().any(|t| t.output && matches!(t.level, Level::Row | Level::Scalar));
     let columns = if of_rows { Int::from(1) } else { Int::from(0).less(n) };
     let something = || Int::from(0).less(m.clone()).and(columns.clone());
     rule.grid(something().and(whole.clone()), blocks);
     rule.grid(something().and(whole.is(0)), also);
+    columns::join(decision, &mut rule, tiles);
     rule
 }
 

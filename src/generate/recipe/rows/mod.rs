@@ -1,8 +1,11 @@
 //! `rows`: any row program, each row held in the registers of its threads and read from memory once.
 
+mod columns;
 mod decide;
 #[cfg(feature = "emit")]
 mod emit;
+#[cfg(feature = "emit")]
+mod entries;
 mod facts;
 mod launch;
 mod preset;
@@ -29,8 +32,8 @@ recipe! {
     /// Outputs for each element, row, or group of a row, of a function that reduces along rows: softmax, norms, losses, quantisation.
     ///
     /// Inputs are matrices `(M,N)`, where `(0,1)` is one row for all, or vectors `(M)`. An output is `(M,N)`, `(M)` where the
-    /// program has one value for a row, and `(M,ceil(N/128))` where it has one for a group of 128. Each row is read once and
-    /// held in registers, so that `columns` limits its width.
+    /// program has one value for a row, `(M,ceil(N/128))` where it has one for a group of 128, and `(N)` where it reduces
+    /// columns. Each row is read once and held in registers, so that `columns` limits its width.
     ///
     /// ```
     /// use cutemplate::arch::Targets;
@@ -57,6 +60,8 @@ recipe! {
         chunks: Option<u32>, "4";
         /// CTAs of a row, which reduce through each other's shared memory: 1, 2, 4, 8; auto to choose
         cluster: Option<u32>, "2";
+        /// CTAs that share the rows, where columns are reduced: each leaves a result for each column; auto to choose
+        ctas: Option<u32>, "264";
     }
     also
         /// a program by name, for `expr`, `in` and `out` together: softmax, rms_norm, layer_norm, residual_rms_norm, cross_entropy, ..
@@ -77,7 +82,7 @@ impl Rows {
     pub fn new(function: Function, dtype: DType) -> Self {
         let inputs = vec![TensorSpec::row_major(dtype, 2); function.inputs()];
         let outputs = tensors::usual_outputs(&function, &inputs);
-        Self { function, inputs, outputs, columns: 8192, threads: None, chunks: None, cluster: None }
+        Self { function, inputs, outputs, columns: 8192, threads: None, chunks: None, cluster: None, ctas: None }
     }
 
     /// The program of that name, for elements of a type.
@@ -109,13 +114,16 @@ impl Recipe for Rows {
     const RUST_TYPE: &'static str = "Rows";
     const SUMMARY: &'static str = "any row program: softmax, norms, losses, reductions along rows and groups of them";
     const SETTINGS: &'static [Setting] = SETTINGS;
-    /// Reductions over lanes and warps, several rows a warp, groups, columns, outputs of each kind, strides of each kind.
+    /// Reductions over lanes and warps, several rows a warp, groups, results of columns, outputs of each kind, strides of each kind.
     const CATALOGUE: &'static [&'static str] = &[
         "expr=|x, w; eps| { let r = rsqrt(mean(x * x) + eps); x * r * w }\nin=bf16:(?,1), bf16:(0,1)\ncolumns=4096",
         "expr=|x, target| { let m = max(x); (m + log(sum(exp(x - m))) - sum(select(col() == target, x, 0)), argmax(x)) }\n\
          in=f16:(?,1), i32:1\nout=f32:1, i32:1\ncolumns=200",
         "expr=|x, y| { let h = silu(x) * y; let s = max_group128(abs(h)) / 448; (saturate(e4m3, h / s), s) }\n\
          in=bf16:(?,1), bf16:(?,1)\nout=e4m3:(?,1), f32:(?,1)\ncolumns=2048",
+        "expr=|x, w, dy; eps| { let r = rsqrt(mean(x * x) + eps); let g = dy * w; \
+         ((g - x * (mean(g * x) * r * r)) * r, sum_column(dy * (x * r)), max_column(abs(dy))) }\n\
+         in=bf16:(?,1), bf16:(0,1), bf16:(?,1)\nout=bf16:(?,1), f32:1, bf16:1\ncolumns=1000\nctas=4",
         "expr=|x| (x - mean(x), select(any(x > 1), 1, 0), prod(x))\nin=f32:(?,?)\nout=f32:(?,?), f32:?, f64:1\ncolumns=1024",
     ];
     const PROBLEM: &'static [i64] = &[32768, 4096];

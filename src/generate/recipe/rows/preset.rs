@@ -36,6 +36,16 @@ named! {
     Quantize = "quantize",
     /// The column of the largest element: the first of equal ones.
     ArgMax = "argmax",
+    /// The sum of each column: the gradient of a bias.
+    ColumnSums = "column_sums",
+    /// Of `rms_norm`: gradients of `x`, and of the weights.
+    RmsNormBackward = "rms_norm_backward",
+    /// Of `layer_norm`: gradients of `x`, of the weights and of the bias.
+    LayerNormBackward = "layer_norm_backward",
+    /// Of `softmax`, from its result.
+    SoftmaxBackward = "softmax_backward",
+    /// Of `cross_entropy`, times the gradient of each row's loss.
+    CrossEntropyBackward = "cross_entropy_backward",
 }
 
 as_displayed!(Preset);
@@ -92,6 +102,26 @@ impl Preset {
                 "e4m3:(?,1), f32:(?,1)",
             ],
             Preset::ArgMax => ["|x| argmax(x)", "T:(?,1)", "i32:1"],
+            Preset::ColumnSums => ["|dy| sum_column(dy)", "T:(?,1)", "f32:1"],
+            Preset::RmsNormBackward => [
+                "|x, w, dy; eps| { let r = rsqrt(mean(x * x) + eps); let g = dy * w; let c = mean(g * x) * r * r; \
+                 ((g - x * c) * r, sum_column(dy * (x * r))) }",
+                "T:(?,1), T:(0,1), T:(?,1)",
+                "T:(?,1), f32:1",
+            ],
+            Preset::LayerNormBackward => [
+                "|x, w, dy; eps| { let d = x - mean(x); let r = rsqrt(mean(d * d) + eps); let g = dy * w; \
+                 let c = mean(g * d) * r * r; ((g - mean(g) - d * c) * r, sum_column(dy * (d * r)), sum_column(dy)) }",
+                "T:(?,1), T:(0,1), T:(?,1)",
+                "T:(?,1), f32:1, f32:1",
+            ],
+            Preset::SoftmaxBackward => ["|y, dy| y * (dy - sum(y * dy))", "T:(?,1), T:(?,1)", "T:(?,1)"],
+            Preset::CrossEntropyBackward => [
+                "|x, target, dloss; ignore_index| { let e = exp(x - max(x)); let p = e * (1 / sum(e)); \
+                 let d = p - select(col() == target, 1, 0); select(target == ignore_index, 0, d * dloss) }",
+                "T:(?,1), i32:1, f32:1",
+                "T:(?,1)",
+            ],
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) struct Schedule {
     pub(super) chunks: i64,
     /// CTAs of a row, each with as many columns side by side.
     pub(super) cluster: i64,
+    /// CTAs that share the rows, where columns are reduced; else 0, and each tile of rows has one.
+    pub(super) ctas: i64,
     /// Registers of a thread, about.
     pub(super) registers: i64,
     /// Whether rows that stand for all are loaded in the last traversal.
@@ -73,7 +75,7 @@ impl Schedule {
         let late = chunks > AHEAD;
         let (held, at_once) = if late { (need.held, need.weights) } else { (need.held + need.weights, 0) };
         let bytes = vec * chunks * held + vec * (need.at_once + at_once) + need.groups * chunks;
-        Self { rows, threads, vec, chunks, cluster, registers: bytes.div_euclid(4) + OVERHEAD, late }
+        Self { rows, threads, vec, chunks, cluster, ctas: 0, registers: bytes.div_euclid(4) + OVERHEAD, late }
     }
 
     /// Registers that a thread can have.
@@ -89,6 +91,8 @@ struct Need {
     held: i64,
     /// Rows that stand for all and are only read in the last traversal.
     weights: i64,
+    /// Results of columns, of those `held`.
+    columns: i64,
     /// Outputs.
     at_once: i64,
     /// Values of groups, for each chunk.
@@ -113,8 +117,10 @@ impl Need {
             bytes(&|t| !t.waits(last) && t.read.is_some_and(|[_, until]| until >= traversal)) + kept(traversal)
         };
         let of_groups = passes.values().iter().filter(|value| matches!(value.level, Level::Group(_))).count();
+        let columns = passes.columns().count() as i64 * value;
         Self {
-            held: (0..traversals).map(before).max().unwrap_or(0),
+            held: (0..traversals).map(before).max().unwrap_or(0) + columns,
+            columns,
             weights: bytes(&|t| t.waits(last)),
             at_once: bytes(&|t| t.output),
             groups: of_groups as i64 * value,
@@ -182,8 +188,16 @@ pub(super) fn schedule(
         checks.require(holds, Code::Unroll, found, "1 to 64", because, "chunks=auto").then_some(())?;
     }
     let cluster = cluster(recipe, targets, checks)?;
+    let of_columns = passes.columns().next().is_some();
+    let found = format!("cluster={}", cluster.unwrap_or(1));
+    let because = "each CTA has whole rows where columns are reduced";
+    let holds = !of_columns || cluster.is_none_or(|set| set == 1);
+    checks.require(holds, Code::Variant, found, "cluster=1", because, "cluster=auto").then_some(())?;
+    let cluster = if of_columns { Some(1) } else { cluster };
     let chosen = chosen(columns, vec, [threads, chunks, cluster], least, &need);
-    fits(&chosen, columns, targets, checks).then_some(chosen)
+    fits(&chosen, columns, targets, checks).then_some(())?;
+    let ctas = super::columns::ctas(recipe, passes, &chosen, checks)?;
+    Some(Schedule { ctas, ..chosen })
 }
 
 /// CTAs of a row, if they are set.
@@ -209,7 +223,16 @@ fn have_clusters(targets: &Targets) -> bool {
 /// 4 vectors a thread of matrices of 2 bytes, 2 of wider ones, until a row has 512 threads; then more vectors, up to 8; more threads
 /// where registers do not suffice; then more CTAs. So it was fastest on an H200, for rows of 1024 to 262144 columns.
 fn chosen(columns: i64, vec: i64, [threads, chunks, cluster]: [Option<i64>; 3], least: i64, need: &Need) -> Schedule {
-    let usual = if vec >= 8 { 4 } else { 2 };
+    // Results of columns are the fewer, the more threads have a row.
+    let of_columns = need.columns > 0;
+    let usual = if of_columns {
+        1
+    } else if vec >= 8 {
+        4
+    } else {
+        2
+    };
+    let usual_threads = if of_columns { 1024 } else { 512 };
     let clusters = [1, 2, 4, 8].into_iter().filter(|of| cluster.is_none_or(|set| set == *of));
     let with = |of: i64| {
         // A row of several CTAs has whole warps of each.
@@ -234,7 +257,7 @@ fn chosen(columns: i64, vec: i64, [threads, chunks, cluster]: [Option<i64>; 3], 
         .first()
         .copied()
         .unwrap_or_else(|| Schedule::new(threads.unwrap_or(CTA), vec, chunks.unwrap_or(1), 1, need));
-    let of_one = good(usual, 512, 1).or_else(|| good(4, 512, 1)).or_else(|| good(8, 1024, 1));
+    let of_one = good(usual, usual_threads, 1).or_else(|| good(4, usual_threads, 1)).or_else(|| good(8, 1024, 1));
     of_one.or_else(|| good(8, 1024, 8)).or_else(|| good(64, 1024, 8)).unwrap_or(*all.last().unwrap_or(&first))
 }
 

@@ -55,7 +55,7 @@ impl Words<'_> {
                 self.helpers.load(tensor.spec.dtype, &of)
             }
             Source::Column => "Number(column)".to_owned(),
-            Source::Width(Along::Row) => "Number(params.n)".to_owned(),
+            Source::Width(Along::Row | Along::Column) => "Number(params.n)".to_owned(),
             Source::Width(Along::Group(size)) => {
                 format!("Number(cute::min({size}, params.n - column / {size} * {size}))")
             }

@@ -53,11 +53,17 @@ pub(super) fn compute(recipe: &Rows) -> Compute {
 
 /// How the program is read with these tensors.
 fn reading(function: &Function, inputs: &[TensorSpec], outputs: &[TensorSpec], compute: Compute) -> Reading {
-    // A vector is one value for a row. A matrix has what the program has for it.
-    let wanted = |spec: &TensorSpec| (spec.strides.len() == 1).then_some(Level::Row);
+    // A vector is one value for a row, or a column where that is reduced. A matrix has what the program has for it.
+    let wanted = |(output, spec): (usize, &TensorSpec)| {
+        (spec.strides.len() == 1 && !function.is_of_columns(output)).then_some(Level::Row)
+    };
     Reading {
         inputs: inputs.iter().map(level_of).collect(),
-        outputs: if outputs.is_empty() { vec![None; function.outputs()] } else { outputs.iter().map(wanted).collect() },
+        outputs: if outputs.is_empty() {
+            vec![None; function.outputs()]
+        } else {
+            outputs.iter().enumerate().map(wanted).collect()
+        },
         compute,
         keep: true,
     }
@@ -73,7 +79,7 @@ pub(super) fn usual_outputs(function: &Function, inputs: &[TensorSpec]) -> Vec<T
         return vec![first; function.outputs()];
     };
     let usual = |level| match level {
-        Level::Row => TensorSpec { dtype, strides: vec![ModeStride::Unit] },
+        Level::Row | Level::Column => TensorSpec { dtype, strides: vec![ModeStride::Unit] },
         Level::Group(_) => TensorSpec::row_major(dtype, 2),
         Level::Element | Level::Scalar => first.clone(),
     };
@@ -137,6 +143,12 @@ pub(super) fn passes(recipe: &Rows, outputs: &[&'static str], checks: &mut Check
             return None;
         }
     };
+    for (number, _) in passes.columns() {
+        let found = format!("{} = {}", outputs[number], recipe.outputs[number]);
+        let (required, because) = ("one mode, (N)", "a result of columns has one value for each column");
+        let holds = recipe.outputs[number].strides.len() == 1;
+        checks.require(holds, Code::TensorRank, found, required, because, "out=f32:1").then_some(())?;
+    }
     let of_elements = reading.inputs.iter().chain(passes.outputs().iter().map(|o| &o.level));
     let any = of_elements.into_iter().any(|level| *level == Level::Element);
     let found = format!("`{}`, {}", recipe.function, outputs.join(", "));

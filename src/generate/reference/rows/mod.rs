@@ -1,9 +1,11 @@
-//! Row programs: the results that a device may give for each element, row and group.
+//! Row programs: the results that a device may give for each element, row, group and column.
 
+mod columns;
 mod online;
 mod reduced;
 mod state;
 
+use columns::Columns;
 use state::{Evaluators, State, count};
 
 use super::sums::Spread;
@@ -34,21 +36,28 @@ use crate::tensor::{Elements, Tensor, carried};
 #[derive(Clone, Debug)]
 pub struct RowProgram {
     passes: Passes,
-    chains: u64,
-    after: u64,
+    /// Chains of additions along a row, and additions behind them; the same along a column.
+    row: [u64; 2],
+    column: [u64; 2],
 }
 
 impl RowProgram {
     /// With sums and products along rows in any order.
     pub fn new(passes: Passes) -> Self {
-        Self { passes, chains: 1, after: 0 }
+        Self { passes, row: [1, 0], column: [1, 0] }
     }
 
     /// Sums and products along rows as a kernel makes them: a term takes part in at most `ceil(N/chains) + after` operations. The fewer
     /// they are, the narrower the bounds.
     #[must_use]
     pub fn added_in(self, chains: u64, after: u64) -> Self {
-        Self { chains: chains.max(1), after, ..self }
+        Self { row: [chains.max(1), after], ..self }
+    }
+
+    /// The same along columns.
+    #[must_use]
+    pub fn columns_added_in(self, chains: u64, after: u64) -> Self {
+        Self { column: [chains.max(1), after], ..self }
     }
 
     /// The program.
@@ -81,6 +90,7 @@ fn shape_of(level: Level, shape: &[i64]) -> Vec<i64> {
     let Some((n, rows)) = shape.split_last() else { return Vec::new() };
     match level {
         Level::Scalar | Level::Row => rows.to_vec(),
+        Level::Column => vec![*n],
         Level::Group(_) => rows.iter().copied().chain([count(level, n.unsigned_abs() as usize) as i64]).collect(),
         Level::Element => shape.to_vec(),
     }
@@ -97,28 +107,51 @@ impl Reference for RowProgram {
         case.alone()?;
         let shape = self.shape(case)?;
         let n = shape.last().map_or(0, |n| n.unsigned_abs());
+        let rows = shape.iter().rev().skip(1).map(|extent| extent.unsigned_abs()).product::<u64>();
+        let spread = |terms: u64, [chains, after]: [u64; 2]| {
+            Spread::of_sum(terms, terms.min(terms.div_ceil(chains) + after), self.passes.compute())
+        };
         let problem = Problem {
             passes: &self.passes,
             n: n as usize,
-            row: Spread::of_sum(n, n.min(n.div_ceil(self.chains) + self.after), self.passes.compute()),
+            rows,
+            row: spread(n, self.row),
+            column: spread(rows, self.column),
         };
         let evaluators = Evaluators::new(&problem, case.scalars).map_err(|e| case.unfit(e.found))?;
         let numbers: Vec<usize> = (0..self.passes.outputs().len()).collect();
         let level = |number: &usize| self.passes.outputs()[*number].level;
+        let inputs = Inputs { tensors: case.inputs.to_vec(), named: case.read().map(|o| (o.name, o.dtype)).collect() };
         let groups = numbers.chunk_by(|a, b| level(a) == level(b)).map(|outputs| {
             let level = outputs.first().map_or(Level::Row, level);
-            let rows = Rows {
-                problem,
-                evaluators: evaluators.clone(),
-                outputs: outputs.to_vec(),
-                level,
-                shape: shape_of(level, &shape),
-                inputs: case.inputs.to_vec(),
-                named: case.read().map(|o| (o.name, o.dtype)).collect(),
-            };
-            Box::new(rows) as Box<dyn Accepted + 'a>
+            let (evaluators, inputs) = (evaluators.clone(), inputs.clone());
+            if level == Level::Column {
+                let columns = Columns::new(problem, evaluators, inputs, outputs);
+                return Ok(Box::new(columns.map_err(|e| case.unfit(e.found))?) as Box<dyn Accepted + 'a>);
+            }
+            let shape = shape_of(level, &shape);
+            Ok(Box::new(Rows { problem, evaluators, outputs: outputs.to_vec(), level, shape, inputs }) as _)
         });
-        Ok(groups.collect())
+        groups.collect()
+    }
+}
+
+/// The tensors that are read, and their names and types.
+#[derive(Clone)]
+struct Inputs<'a> {
+    tensors: Vec<&'a Tensor>,
+    named: Vec<(&'static str, DType)>,
+}
+
+impl<'a> Inputs<'a> {
+    /// The elements of each from a row on.
+    fn starting_at(&self, problem: &Problem<'_>, row: u64) -> Vec<Elements<'a>> {
+        let first = |level: &Level| match level {
+            Level::Scalar => 0,
+            _ => row * count(*level, problem.n) as u64,
+        };
+        let inputs = self.tensors.iter().zip(problem.passes.inputs());
+        inputs.map(|(tensor, level)| Elements::starting_at(tensor, first(level))).collect()
     }
 }
 
@@ -128,8 +161,10 @@ struct Problem<'a> {
     passes: &'a Passes,
     /// Elements of a row.
     n: usize,
-    /// The error of sums along a row.
+    rows: u64,
+    /// The error of sums along a row, and along a column.
     row: Spread,
+    column: Spread,
 }
 
 impl Problem<'_> {
@@ -137,6 +172,7 @@ impl Problem<'_> {
     fn spread(&self, along: Along, terms: u64) -> Spread {
         match along {
             Along::Row => self.row,
+            Along::Column => self.column,
             Along::Group(_) => Spread::of_sum(terms, terms, self.passes.compute()),
         }
     }
@@ -149,8 +185,7 @@ struct Rows<'a> {
     outputs: Vec<usize>,
     level: Level,
     shape: Vec<i64>,
-    inputs: Vec<&'a Tensor>,
-    named: Vec<(&'static str, DType)>,
+    inputs: Inputs<'a>,
 }
 
 impl Rows<'_> {
@@ -178,15 +213,10 @@ impl Accepted for Rows<'_> {
     fn starting_at(&self, index: u64) -> Box<dyn Cursor + '_> {
         let per_row = self.per_row().max(1) as u64;
         let row = index / per_row;
-        let first = |level: &Level| match level {
-            Level::Scalar => 0,
-            _ => row * count(*level, self.problem.n) as u64,
-        };
-        let inputs = self.inputs.iter().zip(self.problem.passes.inputs());
         Box::new(Row {
             rows: self,
             evaluators: self.evaluators.clone(),
-            inputs: inputs.map(|(tensor, level)| Elements::starting_at(tensor, first(level))).collect(),
+            inputs: self.inputs.starting_at(&self.problem, row),
             state: State::default(),
             next: (index % per_row) as usize,
             is_read: false,
@@ -239,7 +269,7 @@ impl Cursor for Row<'_> {
         let column = self.column(self.next.saturating_sub(1));
         let own = self.state.inputs_at(&self.rows.problem, self.rows.level, column);
         let named = own.filter_map(|(input, bits)| {
-            let (name, dtype) = self.rows.named.get(input)?;
+            let (name, dtype) = self.rows.inputs.named.get(input)?;
             Some(InputElement { name: (*name).to_owned(), dtype: *dtype, bits })
         });
         let value = |(name, value): (String, f64)| InputElement { name, dtype: DType::F64, bits: value.to_bits() };
@@ -247,7 +277,7 @@ impl Cursor for Row<'_> {
     }
 
     fn carries(&self, dtype: DType, bits: u64) -> bool {
-        let same = self.rows.named.iter().zip(&self.state.inputs).filter(|((_, of), _)| *of == dtype);
+        let same = self.rows.inputs.named.iter().zip(&self.state.inputs).filter(|((_, of), _)| *of == dtype);
         carried(dtype, bits, same.flat_map(|(_, row)| row.iter().map(|(_, bits)| *bits)))
     }
 }

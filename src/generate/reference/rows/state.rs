@@ -11,7 +11,7 @@ fn place(level: Level, column: usize) -> usize {
     match level {
         Level::Scalar | Level::Row => 0,
         Level::Group(size) => column / size as usize,
-        Level::Element => column,
+        Level::Column | Level::Element => column,
     }
 }
 
@@ -20,7 +20,7 @@ pub(super) fn count(level: Level, n: usize) -> usize {
     match level {
         Level::Scalar | Level::Row => 1,
         Level::Group(size) => n.div_ceil(size as usize),
-        Level::Element => n,
+        Level::Column | Level::Element => n,
     }
 }
 
@@ -66,6 +66,11 @@ impl Evaluators {
         let pairs = problem.passes.pairs().iter().map(|pair| online::evaluator(pair.online, compute));
         Ok(Self { steps, pairs: pairs.collect::<Result<_, _>>()?, identity: super::identity(compute)? })
     }
+
+    /// What a device may have of a number within the bounds.
+    pub(super) fn rounded(&mut self, bounds: Bounds) -> Result<Option<Accept>, ExprError> {
+        Ok(self.identity.evaluate_bounds(&[bounds])?.first().copied())
+    }
 }
 
 /// The row that was evaluated last.
@@ -77,8 +82,8 @@ pub(super) struct State {
     kept: Vec<Vec<Bounds>>,
     /// The values, each for all its places in the row.
     pub(super) values: Vec<Vec<Bounds>>,
-    /// The outputs of elements.
-    elements: Vec<Vec<Accept>>,
+    /// The outputs of elements, and the terms of those of columns.
+    pub(super) elements: Vec<Vec<Accept>>,
 }
 
 impl State {
@@ -257,11 +262,11 @@ impl State {
         column: usize,
     ) -> Result<Option<Accept>, ExprError> {
         match problem.passes.outputs()[output].from {
-            Origin::Elements => Ok(self.elements[output].get(column).copied()),
+            Origin::Elements | Origin::Columns(_) => Ok(self.elements[output].get(column).copied()),
             Origin::Value(value) => {
                 let at = place(problem.passes.values()[value].level, column);
                 let bounds = self.values[value].get(at).copied().unwrap_or_else(|| Bounds::point(f64::NAN));
-                Ok(evaluators.identity.evaluate_bounds(&[bounds])?.first().copied())
+                evaluators.rounded(bounds)
             }
         }
     }

@@ -1,0 +1,140 @@
+//! Outputs that are reduced over rows: each CTA reduces every n-th tile of rows, and a further entry joins their results.
+
+use super::Rows;
+use super::decide::Decision;
+use super::schedule::Schedule;
+use crate::diagnostic::Code;
+use crate::dtype::DType;
+use crate::expr::Compute;
+use crate::expr::rows::{Passes, Reduction};
+use crate::layout::{Layout, LayoutError};
+use crate::model::H200;
+use crate::model::banks::WARP;
+use crate::plan::checks::Checks;
+use crate::plan::{Field, Given, Int, ParamType, Rule, WORKSPACE};
+use crate::tiling::{
+    Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, ReduceOp, Reduced, Role, Scope, SmemTensor,
+    Task, TileCopy, TileReduce, Tiling,
+};
+
+/// The suffix of the entry that joins the results of CTAs.
+pub(super) const JOIN: &str = "columns";
+/// Columns of a CTA there, and parts that it reads at once.
+const TILE: i64 = WARP as i64;
+/// Threads of a multiprocessor that keep enough bytes in flight.
+const RESIDENT: i64 = 1024;
+
+/// The type that is computed in.
+fn number(compute: Compute) -> DType {
+    if compute == Compute::F64 { DType::F64 } else { DType::F32 }
+}
+
+/// How many CTAs share the rows; 0 where no output is of columns. `auto` fills the multiprocessors of an H200 once: with more CTAs, more
+/// results are written and read again.
+pub(super) fn ctas(recipe: &Rows, passes: &Passes, schedule: &Schedule, checks: &mut Checks) -> Option<i64> {
+    let any = passes.columns().next().is_some();
+    let resident = RESIDENT / schedule.cta();
+    let fits = 65_536 / (schedule.registers.max(1) * schedule.cta());
+    let chosen = if any { H200.sms as i64 * resident.min(fits).max(1) } else { 0 };
+    let Some(set) = recipe.ctas.map(i64::from) else { return Some(chosen) };
+    let (found, help) = (format!("ctas={set}"), "ctas=auto");
+    let because = "CTAs share the rows where columns are reduced; else each tile of rows has a CTA";
+    let wanted = checks.require(any, Code::Variant, found.clone(), "an output of columns", because, help);
+    let because = "each CTA leaves a result for each column, which a second kernel reads";
+    let holds = (1..=65_535).contains(&set);
+    (checks.require(holds, Code::ThreadCount, found, "1 to 65535", because, help) && wanted).then_some(set)
+}
+
+/// Chains of additions along a column, and additions behind them: those of a CTA, of a warp of the second entry, and of its lanes.
+pub(super) fn additions(schedule: &Schedule) -> [u64; 2] {
+    let parts = (schedule.ctas * schedule.rows).max(1).unsigned_abs();
+    [parts, 1 + parts.div_ceil(TILE as u64) + u64::from(WARP.ilog2())]
+}
+
+/// The workspace, and how many parts it has.
+pub(super) fn fields(passes: &Passes) -> impl Iterator<Item = Field> {
+    let any = passes.columns().next().is_some();
+    let doc = "results of parts of the rows, (PARTS,N) for each output of columns";
+    let workspace = (WORKSPACE.to_owned(), ParamType::MutPtr, doc.to_owned(), Given::Follows);
+    let parts = ("parts".to_owned(), ParamType::I32, "results for each column".to_owned(), Given::Follows);
+    [workspace, parts].into_iter().filter(move |_| any)
+}
+
+/// The CTAs for tiles of rows, as many as there are or share them.
+pub(super) fn blocks(schedule: &Schedule, blocks: [Int; 3]) -> [Int; 3] {
+    if schedule.ctas == 0 {
+        return blocks;
+    }
+    let [x, y, z] = blocks;
+    [x.clone().at_most(schedule.ctas).select(x, schedule.ctas), y, z]
+}
+
+/// The parts, the workspace, and the grid of the second entry.
+pub(super) fn join(decision: &Decision, rule: &mut Rule, tiles: Int) {
+    let (schedule, outputs) = (&decision.schedule, decision.passes.columns().count() as i64);
+    if outputs == 0 {
+        return;
+    }
+    let parts = rule.steps.set("parts_of_rows", tiles * schedule.rows);
+    rule.derive("parts", parts.clone());
+    let n = rule.param("n");
+    let bytes = number(decision.passes.compute()).bytes().0 as i64;
+    let something = Int::from(0).less(n.clone());
+    rule.workspace = parts * n.clone() * (outputs * bytes);
+    rule.grid(something, [n.ceil_div(TILE), outputs.into(), 1.into()]);
+}
+
+/// A CTA of the second entry: 32 parts of 32 columns at a time.
+pub(super) fn tiling(passes: &Passes) -> Result<Tiling, LayoutError> {
+    let dtype = number(passes.compute());
+    let square = |rows, columns| Layout::from_modes([Layout::mode_of(TILE, rows)?, Layout::mode_of(TILE, columns)?]);
+    let load = TileCopy {
+        name: "LoadPart",
+        what: "load of parts",
+        tile: [TILE, TILE],
+        dtype,
+        from: Place::Global(Global { align: dtype.bytes(), ..Global::matrix("Part") }),
+        to: Place::Threads,
+        engine: Engine::Threads {
+            op: CopyOp::Universal(dtype.bytes()),
+            threads: square(TILE, 1)?,
+            values: Layout::from_modes([Layout::mode_of(1, 1)?, Layout::mode_of(1, 1)?])?,
+        },
+        guard: Guard::Elements,
+        completes: Completion::Program,
+        split: None,
+    };
+    // A word more for each column, so that lanes meet in no bank.
+    let of_warps = SmemTensor {
+        name: "Parts",
+        modes: "(COLUMNS,WARPS)",
+        dtype,
+        swizzle: None,
+        layout: square(TILE + 1, 1)?,
+        align: dtype.bytes(),
+        proxy: Proxy::Generic,
+        lives: Lives::Kernel,
+    };
+    let reduces = passes.columns().map(|(_, reduction)| TileReduce {
+        what: "reduction of a column",
+        of: Reduced::Copied("LoadPart"),
+        mode: 0,
+        op: match reduction {
+            Reduction::Max => ReduceOp::Max,
+            Reduction::Min => ReduceOp::Min,
+            _ => ReduceOp::Sum,
+        },
+        over: vec![Scope::Warps("Parts")],
+    });
+    Ok(Tiling {
+        tile: [TILE, TILE, 1],
+        reduces: reduces.collect(),
+        smem: vec![of_warps],
+        pipelines: Vec::new(),
+        copies: vec![load],
+        mmas: Vec::new(),
+        roles: vec![Role { task: Task::All, threads: (TILE * TILE) as u32, registers: None }],
+        cluster: [1; 3],
+        order: Order::numbered(&[("n", TILE)], Some(("parts", TILE))),
+    })
+}

@@ -1,0 +1,64 @@
+//! The functions of the entries.
+
+use askama::Template;
+
+use super::columns::JOIN;
+use super::decide::{Decision, ELEMENTS};
+use super::emit::matrix;
+use super::sources::{Words, op};
+use super::tilings::along_rows;
+use crate::emit::{self, Alias, Assertion};
+use crate::plan::Plan;
+
+#[derive(Template)]
+#[template(path = "rows/entries.cuh")]
+struct Tiles<'a> {
+    plan: &'a Plan,
+    elements: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "rows/columns.cuh")]
+struct Columns<'a> {
+    plan: &'a Plan,
+    elements: &'static str,
+    join: &'static str,
+    threads: u32,
+    meets: bool,
+    outputs: Vec<Column>,
+    aliases: Vec<Alias>,
+    assertions: Vec<Assertion>,
+}
+
+/// An output of columns.
+struct Column {
+    name: &'static str,
+    param: String,
+    shape: String,
+    strides: String,
+    op: &'static str,
+    /// The result in its own type.
+    stored: String,
+}
+
+/// A CTA for each tile of rows, or CTAs that share them and what joins their results.
+pub(super) fn entries(words: &mut Words<'_>, plan: &Plan) -> String {
+    let decision: &Decision = words.decision;
+    let Some(tiling) = &decision.columns else { return emit::text(&Tiles { plan, elements: ELEMENTS }) };
+    let inputs = decision.recipe.inputs.len();
+    let outputs = decision.passes.columns().map(|(output, reduction)| {
+        let t = matrix(decision, &decision.tensors[inputs + output]);
+        let stored = words.stored(output, "result");
+        Column { name: t.name, param: t.param, shape: t.shape, strides: t.strides, op: op(reduction), stored }
+    });
+    emit::text(&Columns {
+        plan,
+        elements: ELEMENTS,
+        join: JOIN,
+        threads: tiling.threads(),
+        meets: decision.schedule.parts() > 1 && along_rows(&decision.passes).next().is_some(),
+        outputs: outputs.collect(),
+        aliases: tiling.aliases(),
+        assertions: tiling.assertions(),
+    })
+}
