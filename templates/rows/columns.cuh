@@ -77,13 +77,11 @@ void
 {% endfor %}
 // Every warp takes every 32nd part of 32 columns, one for each lane; then it joins the warps' results of one column.
 // For columns past the end it gives what nothing gives.
-template <class Op>
+template <class Op, class Parts>
 CUTE_DEVICE
 Number
-joined([[ plan.name() ]]_params const& params, int output)
+joined([[ plan.name() ]]_params const& params, int output, Parts& sParts)
 {
-  __shared__ Number smemParts[cosize_v<SmemParts>];
-  Tensor sParts = make_tensor(make_smem_ptr(smemParts), SmemParts{});  // (COLUMNS,WARPS)
   Tensor mPart = parts_of(params)(_, _, output);  // (PARTS,N)
   auto const warp = int(threadIdx.x) / 32;
   auto const lane = int(threadIdx.x) % 32;
@@ -104,11 +102,13 @@ CUTE_DEVICE
 void
 [[ join ]]([[ plan.name() ]]_params const& params)
 {
+  __shared__ Number smemParts[cosize_v<SmemParts>];
+  Tensor sParts = make_tensor(make_smem_ptr(smemParts), SmemParts{});  // (COLUMNS,WARPS)
   int const n = int(blockIdx.x) * 32 + int(threadIdx.x) / 32;
   bool const writes = threadIdx.x % 32 == 0 && n < params.n;
 {% for o in outputs %}  if (blockIdx.y == [[ loop.index0 ]]) {
     Tensor m[[ o.name ]] = make_tensor(make_gmem_ptr(static_cast<Element[[ o.name ]]*>(params.[[ o.param ]])), [[ o.shape ]], [[ o.strides ]]);  // (N)
-    Number const result = joined<[[ o.op ]]>(params, [[ loop.index0 ]]);
+    Number const result = joined<[[ o.op ]]>(params, [[ loop.index0 ]], sParts);
     if (writes) {
       m[[ o.name ]](n) = [[ o.stored ]];
     }

@@ -23,7 +23,7 @@ fn per_row(level: Level, n: usize) -> usize {
     match level {
         Level::Element => n,
         Level::Group(size) => n.div_ceil(size as usize),
-        Level::Row | Level::Scalar => 1,
+        Level::Row | Level::Scalar | Level::Column => 1,
     }
 }
 

@@ -46,6 +46,7 @@ const BY_DIGEST: [(&str, &str, &str); 21] = [
     ("elementwise_apply/tv.cuh", "elementwise_apply_f16_tv", "shares head, tensors and main loop with the whole ones"),
     ("elementwise_apply/tiles.cuh", "elementwise_apply_f16_tv", "the tiles of that rung"),
     ("elementwise_apply/tiles_remapped.cuh", "elementwise_apply_f16_remapped", "the same, renumbered"),
+    ("rows/columns.cuh", "rows_bf16_1000", "columns behind rows; a whole text would repeat those of the norm"),
     ("rows/reduce.cuh", "rows_f16_200", "the whole one has sums alone"),
     ("rows/written.cuh", "rows_bf16_2048", "outputs of rows and groups: 16 lines"),
     ("sum/reduce_warp.cuh", "sum_f32_warp", "the first half of the whole one"),

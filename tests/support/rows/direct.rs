@@ -57,7 +57,7 @@ fn count(level: Level, n: usize) -> usize {
     match level {
         Level::Element => n,
         Level::Group(size) => n.div_ceil(size as usize),
-        Level::Row | Level::Scalar => 1,
+        Level::Row | Level::Scalar | Level::Column => 1,
     }
 }
 
@@ -66,7 +66,7 @@ fn columns(level: Level, at: usize, n: usize) -> Range<usize> {
     match level {
         Level::Element => at..at + 1,
         Level::Group(size) => at * size as usize..((at + 1) * size as usize).min(n),
-        Level::Row | Level::Scalar => 0..n,
+        Level::Row | Level::Scalar | Level::Column => 0..n,
     }
 }
 
@@ -75,7 +75,7 @@ fn place(level: Level, column: usize) -> usize {
     match level {
         Level::Element => column,
         Level::Group(size) => column / size as usize,
-        Level::Row | Level::Scalar => 0,
+        Level::Row | Level::Scalar | Level::Column => 0,
     }
 }
 
