@@ -107,7 +107,8 @@ void
   int const n = int(blockIdx.x) * 32 + int(threadIdx.x) / 32;
   bool const writes = threadIdx.x % 32 == 0 && n < params.n;
 {% for o in outputs %}  if (blockIdx.y == [[ loop.index0 ]]) {
-    Tensor m[[ o.name ]] = make_tensor(make_gmem_ptr(static_cast<Element[[ o.name ]]*>(params.[[ o.param ]])), [[ o.shape ]], [[ o.strides ]]);  // (N)
+    auto const ptr_[[ o.name ]] = make_gmem_ptr(static_cast<Element[[ o.name ]]*>(params.[[ o.param ]]));
+    Tensor m[[ o.name ]] = make_tensor(ptr_[[ o.name ]], [[ o.shape ]], [[ o.strides ]]);  // (N)
     Number const result = joined<[[ o.op ]]>(params, [[ loop.index0 ]], sParts);
     if (writes) {
       m[[ o.name ]](n) = [[ o.stored ]];

@@ -17,7 +17,7 @@ const PARTS: u64 = 32;
 #[derive(Clone)]
 enum Column {
     Sum(Terms),
-    /// Of a maximum or minimum the bounds are enough.
+    /// A maximum or minimum needs its bounds alone.
     Extremum(Reduction, Bounds),
 }
 
