@@ -34,7 +34,8 @@ struct Scoring
   apply(Params const& params, Work const& work, Scores&& scores, Crd const& crd, int key) const
   {
 {%- for t in score.aux %}
-    Tensor m[[ t.is.name ]] = auxiliary(work, static_cast<[[ t.element ]] const*>(params.[[ t.is.param ]]), [[ t.strides ]]);
+    auto const ptr_[[ t.is.name ]] = static_cast<[[ t.element ]] const*>(params.[[ t.is.param ]]);
+    Tensor m[[ t.is.name ]] = auxiliary(work, ptr_[[ t.is.name ]], [[ t.strides ]]);  // (SQ,SK)
 {%- endfor %}
     float const batch = work.batch;
     float const head  = work.q.head;

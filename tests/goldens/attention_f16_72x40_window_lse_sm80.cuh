@@ -231,6 +231,7 @@ struct Work
   int first;  // the first query
   int len_q;  // queries of the sequence
   int len_k;  // keys of the sequence
+  int batch;  // the number of the sequence
 };
 
 // With a diagonal the last queries see the most keys: they come first, so that no CTA begins with much work late.
@@ -260,7 +261,7 @@ work_of(Params const& params, int number)
   int const head  = (group + among % heads) % params.hq;
   int const batch = (group + among % heads) / params.hq;
   Place const keys{batch, head / (params.hq / params.hk)};
-  return {{batch, head}, keys, keys, first_query(among / heads, tiles), params.sq, params.sk};
+  return {{batch, head}, keys, keys, first_query(among / heads, tiles), params.sq, params.sk, batch};
 }
 
 // The steps of keys that the queries of a tile see, from the last to the first, so that steps with a mask come first.
@@ -310,6 +311,23 @@ struct Steps
       apply(mask, rows_s, rows_c, query, key(i));
     }
   }
+};
+
+// Scores as they are.
+struct Scoring
+{
+  float scale;  // of scores to base 2; a scale of 0 has made Q 0
+
+  CUTE_DEVICE
+  Scoring(Params const& params)
+    : scale(params.scale == 0 ? 1 : __fmul_rn(fabsf(params.scale), 1.44269504088896f))
+  {}
+
+  template <class Scores, class Crd>
+  CUTE_DEVICE
+  void
+  apply(Params const&, Work const&, Scores&&, Crd const&, int) const
+  {}
 };
 
 // 2^x with a relative error of 2^-22 at most; results below 2^-126 are 0.
@@ -407,7 +425,7 @@ struct Softmax
     }
   }
 
-  // The sum of a whole row.
+// The sum of a whole row.
   CUTE_DEVICE
   float
   whole(int row) const
@@ -477,7 +495,7 @@ out(Params const& params, Work const& work)
 template <class TOrO, class Rows>
 CUTE_DEVICE
 void
-store(Params const& params, Work const& work, TOrO& tOrO, Rows const& softmax, SharedStorage& shared)
+store(Params const& params, Work const& work, TOrO& tOrO, Rows& softmax, SharedStorage& shared)
 {
   auto const thr_mma = Output{}.get_slice(threadIdx.x);
   Tensor cO = make_identity_tensor(TileO{});                                                   // (BM,DV) -> (query,element)
@@ -652,8 +670,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   Tensor cS = make_identity_tensor(TileS{});                                                   // (BM,BN) -> (query,key)
   Tensor rows_c = by_rows(thr_scores.partition_C(cS));                                         // (ROWS,COLUMNS) -> (query,key)
   Softmax<decltype(size<0>(rows_c))::value> softmax;
-  // Base 2. A scale of 0 has made Q 0.
-  float const scale = params.scale == 0 ? 1 : __fmul_rn(fabsf(params.scale), 1.44269504088896f);
+  Scoring const scoring(params);
   CUTE_NO_UNROLL
   for (int i = 0; i < all.count; ++i) {
     cp_async_wait<2 * (stages - 1)>();
@@ -668,11 +685,12 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
       gemm(scores_mma, tSrQ(_,_,k), tSrK(_,_,k), tSrS);
     }
     Tensor rows_s = by_rows(tSrS);                                                             // (ROWS,COLUMNS)
+    scoring.apply(params, work, rows_s, rows_c, all.key(i));
     all.hide(rows_s, rows_c, i);
     cp_async_wait<2 * (stages - 1)>();
     __syncthreads();  // V of this step has arrived, and all warps have read K
     load_k(i + stages);
-    softmax.step(rows_s, scale);
+    softmax.step(rows_s, scoring.scale);
     softmax.rescale(by_rows(tOrO));
     Tensor tSrP = rounded(tSrS);                                                               // (MMA,MMA_M,MMA_N)
     Tensor tOrP = as_factor(tSrP);                                                             // (MMA,MMA_M,MMA_K)

@@ -303,6 +303,7 @@ struct Work
   int first;  // the first query
   int len_q;  // queries of the sequence
   int len_k;  // keys of the sequence
+  int batch;  // the number of the sequence
 };
 
 // With a diagonal the last queries see the most keys: they come first, so that no CTA begins with much work late.
@@ -332,7 +333,7 @@ work_of(Params const& params, int number)
   int const head  = (group + among % heads) % params.hq;
   int const batch = (group + among % heads) / params.hq;
   Place const keys{batch, head / (params.hq / params.hk)};
-  return {{batch, head}, keys, keys, first_query(among / heads, tiles), params.sq, params.sk};
+  return {{batch, head}, keys, keys, first_query(among / heads, tiles), params.sq, params.sk, batch};
 }
 
 // The steps of keys that the queries of a tile see, from the last to the first, so that steps with a mask come first.
@@ -595,7 +596,7 @@ struct Softmax
     }
   }
 
-  // The sum of a whole row.
+// The sum of a whole row.
   CUTE_DEVICE
   float
   whole(int row) const

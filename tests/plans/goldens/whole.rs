@@ -36,7 +36,13 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&str, &str, &str); 21] = [
+const BY_DIGEST: [(&str, &str, &str); 24] = [
+    (
+        "attention/score.cuh",
+        "attention_f16_64_scored_sinks_sm80",
+        "a function of scores; the rest is that of the whole text",
+    ),
+    ("attention/sink.cuh", "attention_f16_64_scored_sinks_sm80", "18 lines: a weight without a value"),
     (
         "attention/work_varlen.cuh",
         "attention_bf16_32_causal_varlen_lse_sm80",

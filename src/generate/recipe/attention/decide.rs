@@ -60,9 +60,9 @@ pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<
         score: recipe.is_scored().then(|| score.clone()),
         sinks: recipe.sinks,
     };
-    let texts = all.into_iter().map(|(is, targets)| {
-        text(Text { is, score: score.clone(), softmax: softmax.clone() }, name, &targets)
-    });
+    let texts = all
+        .into_iter()
+        .map(|(is, targets)| text(Text { is, score: score.clone(), softmax: softmax.clone() }, name, &targets));
     let texts = texts.collect();
     Ok(Plan::of_texts(name, texts)?)
 }
