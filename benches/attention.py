@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 CUDA = ctypes.CDLL("libcuda.so.1")
+torch.cuda.init()
 CTAS = torch.cuda.get_device_properties(0).multi_processor_count
 TYPES = {"void const*": ctypes.c_uint64, "void*": ctypes.c_uint64, "int32_t": ctypes.c_int32,
          "int64_t": ctypes.c_int64, "float": ctypes.c_float}

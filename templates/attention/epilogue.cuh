@@ -7,7 +7,7 @@ store(Params const& params, Work const& work, TOrO& tOrO, Rows& softmax, SharedS
 {% include "attention/finish.cuh" %}
   Tensor tOrE = rounded(tOrO);                                                                 // (MMA,MMA_M,MMA_N)
   Tensor sO = make_tensor(make_smem_ptr(shared.o), SmemO{})(_,_,_0{});                           // (BM,DV)
-  Tensor tRsO = thr_mma.partition_C(sO);                                                       // (MMA,MMA_M,MMA_N)
+  Tensor tRsO = Output{}.get_slice(threadIdx.x).partition_C(sO);                                // (MMA,MMA_M,MMA_N)
   copy_all(AutoVectorizingCopy{}, tOrE, tRsO);
   __syncthreads();  // the tile is complete
   if (threadIdx.x >= size(CopyO{})) {

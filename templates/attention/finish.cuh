@@ -1,4 +1,3 @@
-  auto const thr_mma = Output{}.get_slice(threadIdx.x);
   Tensor cO = make_identity_tensor(TileO{});                                                   // (BM,DV) -> (query,element)
   Tensor rows_o = by_rows(tOrO);                                                               // (ROWS,COLUMNS)
 {%- if c.sinks %}
