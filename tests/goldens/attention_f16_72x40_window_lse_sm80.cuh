@@ -497,7 +497,6 @@ CUTE_DEVICE
 void
 store(Params const& params, Work const& work, TOrO& tOrO, Rows& softmax, SharedStorage& shared)
 {
-  auto const thr_mma = Output{}.get_slice(threadIdx.x);
   Tensor cO = make_identity_tensor(TileO{});                                                   // (BM,DV) -> (query,element)
   Tensor rows_o = by_rows(tOrO);                                                               // (ROWS,COLUMNS)
   CUTE_UNROLL
@@ -509,7 +508,7 @@ store(Params const& params, Work const& work, TOrO& tOrO, Rows& softmax, SharedS
       rows_o(row,n) = sum == 0 ? 0 : __fmul_rn(rows_o(row,n), reciprocal);
     }
   }
-  Tensor rows_c = by_rows(thr_mma.partition_C(cO));                                            // (ROWS,COLUMNS) -> (query,element)
+  Tensor rows_c = by_rows(Output{}.get_slice(threadIdx.x).partition_C(cO));                      // (ROWS,COLUMNS) -> (query,element)
   auto const ptr_lse = static_cast<float*>(params.lse)
                      + (work.q.sequence * params.lse_batch + work.q.head * params.lse_head);
   CUTE_UNROLL
@@ -524,7 +523,7 @@ store(Params const& params, Work const& work, TOrO& tOrO, Rows& softmax, SharedS
   }
   Tensor tOrE = rounded(tOrO);                                                                 // (MMA,MMA_M,MMA_N)
   Tensor sO = make_tensor(make_smem_ptr(shared.o), SmemO{})(_,_,_0{});                           // (BM,DV)
-  Tensor tRsO = thr_mma.partition_C(sO);                                                       // (MMA,MMA_M,MMA_N)
+  Tensor tRsO = Output{}.get_slice(threadIdx.x).partition_C(sO);                                // (MMA,MMA_M,MMA_N)
   copy_all(AutoVectorizingCopy{}, tOrE, tRsO);
   __syncthreads();  // the tile is complete
   if (threadIdx.x >= size(CopyO{})) {
