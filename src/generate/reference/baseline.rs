@@ -3,7 +3,8 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::sums::{Spread, is_integer, largest, least};
+use super::spread::{Spread, largest};
+use super::sums::{is_integer, least};
 use super::tf32;
 use crate::dtype::{DType, Element};
 use crate::expr::Bounds;

@@ -1,6 +1,7 @@
 //! Scales of blocks: what multiplies each sum over 128 of K, and the bounds of such sums together.
 
-use super::sums::{Computed, EXACT, Terms, counted, is_integer, packed};
+use super::spread::{EXACT, Terms};
+use super::sums::{Computed, counted, is_integer, packed};
 use crate::expr::Bounds;
 use crate::plan::{BlockScales, SCALED_K};
 use crate::tensor::Tensor;

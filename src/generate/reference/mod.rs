@@ -8,6 +8,7 @@ mod elementwise;
 mod product;
 mod rows;
 mod softmax;
+mod spread;
 mod sums;
 pub(crate) mod tf32;
 

@@ -84,10 +84,10 @@ struct Sm90a<'a> {
     c: Common<'a>,
     /// The macro that CuTe needs before its headers.
     wants: Option<&'static str>,
-    /// What barriers wait for; the warps are those of each ring.
+    /// How many arrivals complete each ring's barriers.
     arrivals: Arrivals,
     pingpong: bool,
-    /// Of the producer and of consumers, 0 for those of the launch.
+    /// Registers of the producer and of consumers; 0 where setmaxnreg is not used.
     registers: [u32; 2],
 }
 

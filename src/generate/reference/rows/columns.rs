@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::expr::rows::{Level, Reduction};
 use crate::expr::{Bounds, ExprError, Outputs};
 use crate::plan::{Accepted, Cursor, InputElement};
-use crate::reference::sums::{Spread, Terms};
+use crate::reference::spread::{Spread, Terms};
 use crate::tensor::{Elements, carried, parallel};
 
 /// So many parts of the rows, whose terms are gathered side by side.

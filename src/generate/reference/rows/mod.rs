@@ -8,7 +8,7 @@ mod state;
 use columns::Columns;
 use state::{Evaluators, State, count};
 
-use super::sums::Spread;
+use super::spread::Spread;
 use crate::dtype::DType;
 use crate::expr::rows::{Along, Level, Passes};
 use crate::expr::{Compute, Evaluator, ExprError, Function, Outputs};

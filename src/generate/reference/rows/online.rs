@@ -1,6 +1,6 @@
 //! Bounds of a pair's second value, whose parts are joined before the first value is known.
 
-use super::super::sums::{Spread, Terms};
+use super::super::spread::{Spread, Terms};
 use super::reduced::reduced;
 use crate::expr::rows::{Online, Reduction};
 use crate::expr::{Bounds, Compute, Evaluator, ExprError, Function};

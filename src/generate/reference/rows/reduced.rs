@@ -1,6 +1,6 @@
 //! Bounds of reductions whose terms are known by bounds.
 
-use super::super::sums::{Spread, Terms};
+use super::super::spread::{Spread, Terms};
 use crate::expr::Bounds;
 use crate::expr::rows::Reduction;
 
