@@ -97,8 +97,8 @@ fn quantised(x: &[f32], [rows, k]: [i64; 2]) -> (Vec<E4m3>, Vec<f32>) {
     (q, s)
 }
 
-/// Positive numbers, each block of another size, so that a scale of another block is far off. e4m3 has three bits of fraction, and its
-/// smallest number is 2^-9: what is quantised is off by 2^-4 of itself, or by 2^-10 of its scale, and a few roundings in f32.
+/// Each block of positive numbers has another size, so the scale of another block is far off. e4m3 has three bits of fraction, and its
+/// smallest number is 2^-9. Quantising changes a number by at most 2^-4 of itself, or by 2^-10 of its scale. A few roundings in f32 follow.
 #[test]
 fn what_is_quantised_and_multiplied_is_within_the_bound() {
     let [m, n, k] = [70_i64, 40, 300];
