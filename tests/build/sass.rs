@@ -14,7 +14,7 @@ use cutemplate::digest::Digest;
 use cutemplate::emit::render;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::sgemm::Variant;
-use cutemplate::recipe::{Gemm, Recipe, Sgemm, Sum};
+use cutemplate::recipe::{Attention, Gemm, Recipe, Sgemm, Sum};
 use cutlass_sys::{Disassembler, Finder};
 
 use crate::resources::catalogue;
@@ -56,13 +56,21 @@ fn vectors_are_16_bytes_in_sass() {
         assert!(!manifest.spills() && !manifest.uses_local_memory(), "{manifest}");
         for arch in plan.targets().archs() {
             let sass = sass(&tools, &compiled, *arch);
+            let has = |opcode: &str| sass.lines().any(|line| line.contains(opcode));
             if plan.family() == Gemm::FAMILY {
-                let lines = |opcode: &str| sass.lines().filter(|line| line.contains(opcode)).count();
                 // Tensor cores multiply; tiles come by TMA, or by cp.async of 16 bytes and ldmatrix.
                 let opcodes = [" HMMA", " HGMMA", "UTMALDG", "UTMASTG", "LDGSTS", "LDSM"];
-                let found = opcodes.map(|opcode| lines(opcode) > 0);
+                let found = opcodes.map(has);
                 let tma = *arch == Arch::Sm90a;
                 assert_eq!(found, [!tma, tma, tma, tma, !tma, !tma], "{} on {arch}", plan.name());
+                continue;
+            }
+            if plan.family() == Attention::FAMILY {
+                // Rows come by TMA, or by cp.async of 16 bytes and ldmatrix; O leaves in vectors of 16 bytes.
+                let opcodes = [" HMMA", " HGMMA", "UTMALDG", "LDGSTS", "LDSM", "STG.E.128"];
+                let found = opcodes.map(has);
+                let tma = plan.params().has_tensor_maps();
+                assert_eq!(found, [!tma, tma, tma, !tma, !tma, true], "{} on {arch}", plan.name());
                 continue;
             }
             let wide = ["LDG.E.128", "STG.E.128"].map(|op| count(&sass, op));
