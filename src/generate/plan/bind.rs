@@ -80,11 +80,17 @@ impl Binding {
             param_offset: abi.params().field(&o.param).map_or(0, |f| f.offset),
         });
         let launch = |(entry, (e, grid)): (usize, (&Entry, Option<Grid>))| {
-            let Grid { blocks, overlaps, shared } = grid?;
+            let Grid { blocks, overlaps, shared, threads } = grid?;
             // A block's shared memory was checked against the architectures, which have less than 2^32 bytes of it.
             let dynamic_smem = shared.unwrap_or(u32::try_from(e.dynamic_smem.0).unwrap_or(u32::MAX));
             let overlaps = e.overlaps && overlaps;
-            Some(EntryLaunch { entry, grid: blocks, block: e.block(), dynamic_smem, overlaps })
+            Some(EntryLaunch {
+                entry,
+                grid: blocks,
+                block: threads.unwrap_or_else(|| e.block()),
+                dynamic_smem,
+                overlaps,
+            })
         };
         let launches: Vec<EntryLaunch> = abi.entries().iter().zip(grids).enumerate().filter_map(launch).collect();
         let pointer = abi.params().field(WORKSPACE).filter(|field| field.ty == ParamType::MutPtr);
@@ -390,14 +396,17 @@ fn check_overlap(abi: &Abi, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether two tensors share a byte. Exact for row-major matrices of the same pitch in bytes; otherwise true as soon as the
-/// spans meet.
+/// Whether two tensors share a byte. Exact for row-major matrices of the same pitch in bytes; false where all strides leave them apart,
+/// as even and odd columns are; otherwise true as soon as the spans meet.
 fn overlap(a: &ViewRef, b: &ViewRef) -> bool {
     if a.span() == Some(0) || b.span() == Some(0) {
         return false;
     }
     let (Some(a_end), Some(b_end)) = (a.end(), b.end()) else { return true };
     if a_end <= b.ptr || b_end <= a.ptr {
+        return false;
+    }
+    if apart(a, b) {
         return false;
     }
     let (Some((pitch, a_width)), Some((b_pitch, b_width))) = (rows(a), rows(b)) else { return true };
@@ -407,6 +416,26 @@ fn overlap(a: &ViewRef, b: &ViewRef) -> bool {
     // Column ranges on the common pitch: [0, a_width) against [shift, shift + b_width) modulo the pitch.
     let shift = if b.ptr >= a.ptr { (b.ptr - a.ptr) % pitch } else { (pitch - (a.ptr - b.ptr) % pitch) % pitch };
     shift < a_width || shift + b_width > pitch
+}
+
+/// Whether no element of one is a multiple of the common divisor of all strides away from an element of the other.
+fn apart(a: &ViewRef, b: &ViewRef) -> bool {
+    let strides = [a, b].into_iter().flat_map(|view| {
+        let modes = view.layout.shape().iter().zip(view.layout.stride());
+        modes
+            .filter(|(extent, _)| **extent > 1)
+            .map(|(_, stride)| stride.unsigned_abs().checked_mul(view.dtype.bytes().0))
+    });
+    let common = strides.fold(Some(0), |all, stride| Some(gcd(all?, stride?)));
+    let (a_bytes, b_bytes) = (a.dtype.bytes().0, b.dtype.bytes().0);
+    common.filter(|common| *common > 0).is_some_and(|common| {
+        let shift = (i128::from(b.ptr) - i128::from(a.ptr)).rem_euclid(i128::from(common)) as u64;
+        a_bytes <= shift && shift + b_bytes <= common
+    })
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Pitch and width of a row-major matrix, in bytes.

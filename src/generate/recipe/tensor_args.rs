@@ -3,7 +3,7 @@
 use crate::dtype::Element;
 use crate::plan::{Call, Draft, Operand};
 use crate::recipe::Recipe;
-use crate::view::{Access, AnyView, Args, Space, View, ViewMut};
+use crate::view::{Access, AnyView, Args, Space, View, ViewLayout, ViewMut};
 
 impl Draft {
     /// The same with the call of [`TensorArgs`].
@@ -82,6 +82,23 @@ impl<'a, S: Space> TensorArgs<'a, S> {
         self
     }
 
+    /// The next outputs, which lie in one tensor: each is a layout from an element on. The launch refuses parts that share elements.
+    ///
+    /// ```
+    /// use cutemplate::recipe::TensorArgs;
+    /// use cutemplate::view::{ViewLayout, ViewMut};
+    ///
+    /// // Even and odd columns of 2 rows of 6.
+    /// let (mut x, columns) = ([0.0_f32; 12], ViewLayout::strided(&[2, 3], &[6, 2]).unwrap());
+    /// let args = TensorArgs::new().output_parts(ViewMut::host(&mut x, [2, 6], 6), &[(0, columns), (1, columns)]);
+    /// # drop(args);
+    /// ```
+    #[must_use]
+    pub fn output_parts<T: Element>(mut self, view: ViewMut<'a, T, S>, parts: &[(u64, ViewLayout)]) -> Self {
+        self.outputs.extend(view.into_any().parts(parts));
+        self
+    }
+
     /// An output ahead of those that there are, which keep their numbers where inputs are in place.
     pub(crate) fn output_ahead<T: Element>(mut self, view: ViewMut<'a, T, S>) -> Self {
         for input in &mut self.inputs {
@@ -113,9 +130,8 @@ impl<R: OfTensors, S: Space> Args<R, S> for TensorArgs<'_, S> {
             .iter()
             .map(|input| match input {
                 Input::View(_) => None,
-                Input::InPlace(output) => self.outputs.get(*output).map(|o| o.raw()),
+                Input::InPlace(output) => self.outputs.get(*output).map(|output| output.alias(Access::Read)),
             })
-            .map(|raw| raw.map(|raw| AnyView::alias(raw, Access::Read)))
             .collect();
         let inputs = self.inputs.iter_mut().zip(aliases).filter_map(|(input, alias)| match input {
             Input::View(view) => Some(view.reborrow()),

@@ -1,5 +1,6 @@
 //! Typed views of tensors in device or host memory: the arguments of a launch, and the subject of its checks.
 
+mod any;
 mod layout;
 
 use core::fmt;
@@ -9,6 +10,8 @@ use crate::dtype::{DType, Element};
 use crate::fence::{Fence, FenceMut};
 use crate::units::Elements;
 
+pub(crate) use any::AnyFence;
+pub use any::{AnyMemory, AnyView};
 pub use layout::{MAX_RANK, ViewLayout};
 
 mod sealed {
@@ -29,11 +32,6 @@ pub struct DeviceMemory;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostMemory;
 
-/// Memory of whichever a `device::Device` is: a GPU, or this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AnyMemory;
-
-impl sealed::Sealed for AnyMemory {}
 impl sealed::Sealed for DeviceMemory {}
 impl sealed::Sealed for HostMemory {}
 impl Space for DeviceMemory {
@@ -41,46 +39,6 @@ impl Space for DeviceMemory {
 }
 impl Space for HostMemory {
     const NAME: &'static str = "host";
-}
-impl Space for AnyMemory {
-    const NAME: &'static str = "host or device";
-}
-
-/// Of a launch on the wrong kind of memory: the argument, what it lies in, and what was required.
-#[cfg(all(feature = "cuda", feature = "ptx"))]
-pub(crate) type Elsewhere = (usize, &'static str, &'static str);
-
-#[cfg(all(feature = "cuda", feature = "ptx"))]
-impl AnyMemory {
-    /// The views of one launch on a GPU, where all lie in its memory. Each has a fence, or is a second view of one that has.
-    pub(crate) fn of_device(views: Vec<AnyView<'_, AnyMemory>>) -> Result<Vec<AnyView<'_, DeviceMemory>>, Elsewhere> {
-        let fenced: Vec<u64> = views.iter().filter(|view| view.fence.is_some()).map(|view| view.raw.ptr).collect();
-        let is_there = |view: &AnyView<'_, AnyMemory>| fenced.contains(&view.raw.ptr);
-        moved(views, is_there, HostMemory::NAME, DeviceMemory::NAME)
-    }
-
-    /// The views of one launch on the executor, where all lie in this process.
-    pub(crate) fn of_host(views: Vec<AnyView<'_, AnyMemory>>) -> Result<Vec<AnyView<'_, HostMemory>>, Elsewhere> {
-        let fenced: Vec<u64> = views.iter().filter(|view| view.fence.is_some()).map(|view| view.raw.ptr).collect();
-        moved(views, |view| !fenced.contains(&view.raw.ptr), DeviceMemory::NAME, HostMemory::NAME)
-    }
-}
-
-/// The same views in the space that `is_there` says all of them lie in.
-#[cfg(all(feature = "cuda", feature = "ptx"))]
-fn moved<'a, S: Space>(
-    views: Vec<AnyView<'a, AnyMemory>>,
-    is_there: impl Fn(&AnyView<'a, AnyMemory>) -> bool,
-    found: &'static str,
-    required: &'static str,
-) -> Result<Vec<AnyView<'a, S>>, Elsewhere> {
-    match views.iter().position(|view| !is_there(view)) {
-        Some(argument) => Err((argument, found, required)),
-        None => {
-            let moved = |AnyView { raw, fence, .. }| AnyView { raw, fence, marker: PhantomData };
-            Ok(views.into_iter().map(moved).collect())
-        }
-    }
 }
 
 /// Whether a kernel reads or writes a tensor.
@@ -221,7 +179,7 @@ impl<'a, T: Element, S: Space> View<'a, T, S> {
 
     /// The view with its element type as a value, for a launch.
     pub fn erase(self) -> AnyView<'a, S> {
-        AnyView { raw: self.raw, fence: self.fence.map(AnyFence::Read), marker: PhantomData }
+        AnyView::of(self.raw, self.fence.map(AnyFence::Read))
     }
 }
 
@@ -265,56 +223,14 @@ impl<'a, T: Element, S: Space> ViewMut<'a, T, S> {
 
     /// As [`ViewMut::erase`], for as long as the memory is borrowed.
     pub fn into_any(self) -> AnyView<'a, S> {
-        AnyView { raw: self.raw, fence: self.fence.map(AnyFence::Write), marker: PhantomData }
+        AnyView::of(self.raw, self.fence.map(AnyFence::Write))
     }
 
     /// The view with its element type as a value, for a launch. The borrow is exclusive, so that no two launches can
     /// write through one view at the same time.
     pub fn erase(&mut self) -> AnyView<'_, S> {
         let fence = self.fence.as_mut().map(|fence| AnyFence::Write(&mut **fence));
-        AnyView { raw: self.raw, fence, marker: PhantomData }
-    }
-}
-
-/// The fence of either kind of view.
-#[derive(Debug)]
-pub(crate) enum AnyFence<'a> {
-    Read(&'a dyn Fence),
-    Write(&'a mut dyn FenceMut),
-}
-
-/// A [`View`] or [`ViewMut`] with its element type as a value. It can only be made from one of them, so a launch may trust
-/// that its memory is borrowed.
-#[derive(Debug)]
-pub struct AnyView<'a, S: Space> {
-    raw: ViewRef,
-    fence: Option<AnyFence<'a>>,
-    marker: PhantomData<(&'a mut (), S)>,
-}
-
-impl<'a, S: Space> AnyView<'a, S> {
-    /// The view without its lifetime.
-    pub fn raw(&self) -> ViewRef {
-        self.raw
-    }
-
-    /// The same view for a shorter time.
-    pub(crate) fn reborrow(&mut self) -> AnyView<'_, S> {
-        let fence = self.fence.as_mut().map(|fence| match fence {
-            AnyFence::Read(fence) => AnyFence::Read(*fence),
-            AnyFence::Write(fence) => AnyFence::Write(&mut **fence),
-        });
-        AnyView { raw: self.raw, fence, marker: PhantomData }
-    }
-
-    /// A second view of the memory of another view of the same launch, which holds the borrow and the fence.
-    pub(crate) fn alias(raw: ViewRef, access: Access) -> Self {
-        AnyView { raw: ViewRef { access, ..raw }, fence: None, marker: PhantomData }
-    }
-
-    #[cfg(feature = "cuda")]
-    pub(crate) fn fence(&mut self) -> Option<&mut AnyFence<'a>> {
-        self.fence.as_mut()
+        AnyView::of(self.raw, fence)
     }
 }
 

@@ -192,6 +192,16 @@ pub enum LaunchError {
         /// The device of the launch.
         device: usize,
     },
+    /// A second view of an output is launched without the first.
+    #[error(
+        "{tensor} is a second view of an output that this launch has no view of\n  \
+         because: the first one orders the launch against other work on their memory\n  \
+         help: launch all views that the arguments gave together"
+    )]
+    Alone {
+        /// The tensor.
+        tensor: &'static str,
+    },
     /// The driver refused.
     #[error(transparent)]
     Driver(#[from] DriverError),

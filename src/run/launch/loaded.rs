@@ -278,6 +278,7 @@ fn fence<'s>(
     binding: &Binding,
 ) -> Result<Vec<Guard<'s>>, LaunchError> {
     let mut guards = Vec::new();
+    let owners: Vec<u64> = views.iter().filter(|view| view.is_owner()).map(|view| view.raw().ptr).collect();
     for (view, tensor) in views.iter_mut().zip(binding.tensors()) {
         let local = |memory: &CudaContext| match memory == &**stream.context() {
             true => Ok(()),
@@ -292,7 +293,10 @@ fn fence<'s>(
                 local(memory.context())?;
                 guards.push(memory.write(stream));
             }
-            None => {}
+            Some(AnyFence::Of(owner)) if !owners.contains(owner) => {
+                return Err(LaunchError::Alone { tensor: tensor.name });
+            }
+            Some(AnyFence::Of(_)) | None => {}
         }
     }
     Ok(guards)

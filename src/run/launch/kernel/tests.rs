@@ -2,11 +2,12 @@
 //! `tests/gpu/launch.rs`.
 
 use super::*;
+use crate::dtype::f16;
 use crate::launch::loaded::aligned;
 use crate::plan::tests::two_passes;
 use crate::plan::{Abi, Draft};
 use crate::units::Elements;
-use crate::view::{Access, AnyView, ViewLayout, ViewRef};
+use crate::view::{View, ViewLayout, ViewMut};
 
 #[path = "../../../../tests/support/driver.rs"]
 #[allow(dead_code, reason = "the integration tests use all of it")]
@@ -39,14 +40,16 @@ fn loaded() -> (Gpu, AnyKernel) {
 
 /// Launches it on A `(m,k)` and C `(m,n)`: two entries where A has more than 8 elements.
 fn launch(kernel: &AnyKernel, stream: &Arc<CudaStream>, [m, n, k]: [i64; 3]) -> Result<(), LaunchError> {
-    let view = |ptr, cols, access| {
+    let on = |ptr, cols| {
         let layout = ViewLayout::matrix([m, cols], cols);
-        let available = Elements(layout.span().unwrap_or(0));
-        let dtype = crate::dtype::DType::F16;
-        // The stand-in touches no memory.
-        AnyView::<DeviceMemory>::alias(ViewRef { dtype, ptr, available, layout, access }, access)
+        (ptr, Elements(layout.span().unwrap_or(0)), layout)
     };
-    let mut views = [view(0x1000, k, Access::Read), view(0x2000, n, Access::Write)];
+    let ((a, in_a, of_a), (c, in_c, of_c)) = (on(0x1000, k), on(0x2000, n));
+    // SAFETY: the stand-in touches no memory.
+    let (a, mut c) = unsafe {
+        (View::<f16, DeviceMemory>::from_raw_parts(a, in_a, of_a), ViewMut::<f16, _>::from_raw_parts(c, in_c, of_c))
+    };
+    let mut views = [a.erase(), c.erase()];
     kernel.launch(stream, &mut views)
 }
 

@@ -1,0 +1,128 @@
+//! Views without element types, and views of memory that lies wherever a `device::Device` is.
+
+use core::marker::PhantomData;
+
+use super::{Access, Space, ViewRef, sealed};
+use crate::fence::{Fence, FenceMut};
+use crate::units::Elements;
+
+/// Memory of whichever a `device::Device` is: a GPU, or this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnyMemory;
+
+impl sealed::Sealed for AnyMemory {}
+impl Space for AnyMemory {
+    const NAME: &'static str = "host or device";
+}
+
+#[cfg(all(feature = "cuda", feature = "ptx"))]
+mod moved {
+    use super::super::{DeviceMemory, HostMemory};
+    use super::*;
+
+    /// Of a launch on the wrong kind of memory: the argument, what it lies in, and what was required.
+    pub(crate) type Elsewhere = (usize, &'static str, &'static str);
+
+    impl AnyMemory {
+        /// The views of one launch on a GPU, where all lie in its memory.
+        pub(crate) fn of_device(
+            views: Vec<AnyView<'_, AnyMemory>>,
+        ) -> Result<Vec<AnyView<'_, DeviceMemory>>, Elsewhere> {
+            moved(views, true, HostMemory::NAME, DeviceMemory::NAME)
+        }
+
+        /// The views of one launch on the executor, where all lie in this process.
+        pub(crate) fn of_host(views: Vec<AnyView<'_, AnyMemory>>) -> Result<Vec<AnyView<'_, HostMemory>>, Elsewhere> {
+            moved(views, false, DeviceMemory::NAME, HostMemory::NAME)
+        }
+    }
+
+    /// The same views, where all lie on a device, or none. Each that does has a fence, or is a second view of one that has.
+    fn moved<'a, S: Space>(
+        views: Vec<AnyView<'a, AnyMemory>>,
+        on_device: bool,
+        found: &'static str,
+        required: &'static str,
+    ) -> Result<Vec<AnyView<'a, S>>, Elsewhere> {
+        let is_fenced = |view: &&AnyView<'_, AnyMemory>| view.fence.is_some() && view.is_owner();
+        let fenced: Vec<u64> = views.iter().filter(is_fenced).map(|view| view.raw.ptr).collect();
+        match views.iter().position(|view| fenced.contains(&view.owner()) != on_device) {
+            Some(argument) => Err((argument, found, required)),
+            None => Ok(views.into_iter().map(|view| AnyView::of(view.raw, view.fence)).collect()),
+        }
+    }
+}
+
+/// What orders a launch against other work on the memory of a view.
+#[derive(Debug)]
+pub(crate) enum AnyFence<'a> {
+    Read(&'a dyn Fence),
+    Write(&'a mut dyn FenceMut),
+    /// The fence of the view at this address, which is an argument of the same launch.
+    Of(u64),
+}
+
+/// A [`View`](super::View) or [`ViewMut`](super::ViewMut) with its element type as a value. It can only be made from one of them, so a
+/// launch may trust that its memory is borrowed.
+#[derive(Debug)]
+pub struct AnyView<'a, S: Space> {
+    raw: ViewRef,
+    fence: Option<AnyFence<'a>>,
+    marker: PhantomData<(&'a mut (), S)>,
+}
+
+impl<'a, S: Space> AnyView<'a, S> {
+    pub(super) fn of(raw: ViewRef, fence: Option<AnyFence<'a>>) -> Self {
+        AnyView { raw, fence, marker: PhantomData }
+    }
+
+    /// The view without its lifetime.
+    pub fn raw(&self) -> ViewRef {
+        self.raw
+    }
+
+    /// The same view for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> AnyView<'_, S> {
+        let fence = self.fence.as_mut().map(|fence| match fence {
+            AnyFence::Read(fence) => AnyFence::Read(*fence),
+            AnyFence::Write(fence) => AnyFence::Write(&mut **fence),
+            AnyFence::Of(owner) => AnyFence::Of(*owner),
+        });
+        AnyView::of(self.raw, fence)
+    }
+
+    /// A second view of the memory of this one, which stays an argument of the same launch.
+    pub(crate) fn alias<'b>(&self, access: Access) -> AnyView<'b, S> {
+        AnyView::of(ViewRef { access, ..self.raw }, Some(AnyFence::Of(self.owner())))
+    }
+
+    /// The same memory as several tensors, each a layout from an element on.
+    pub(crate) fn parts(self, parts: &[(u64, super::ViewLayout)]) -> Vec<Self> {
+        let ViewRef { dtype, ptr, available, .. } = self.raw;
+        let part = |(start, layout): &(u64, super::ViewLayout)| {
+            let start = (*start).min(available.0);
+            let ptr = ptr + start * dtype.bytes().0;
+            ViewRef { ptr, available: Elements(available.0 - start), layout: *layout, ..self.raw }
+        };
+        let mut raws = parts.iter().map(part);
+        let Some(first) = raws.next() else { return Vec::new() };
+        let others = raws.map(|raw| AnyView::of(raw, Some(AnyFence::Of(first.ptr)))).collect::<Vec<_>>();
+        [AnyView::of(first, self.fence)].into_iter().chain(others).collect()
+    }
+
+    /// Whether it has the borrow and the fence itself.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn is_owner(&self) -> bool {
+        !matches!(self.fence, Some(AnyFence::Of(_)))
+    }
+
+    /// The address of the view that has the borrow and the fence.
+    pub(crate) fn owner(&self) -> u64 {
+        if let Some(AnyFence::Of(owner)) = self.fence { owner } else { self.raw.ptr }
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn fence(&mut self) -> Option<&mut AnyFence<'a>> {
+        self.fence.as_mut()
+    }
+}
