@@ -70,7 +70,11 @@ pub(super) fn one_line(entry: &Entry) -> String {
     let params: Vec<String> = entry.params.iter().map(param).collect();
     let mut text = format!("{}({})", entry.function, params.join(", "));
     let three = |of: [String; 3]| if of[1..] == ["1", "1"] { of[0].clone() } else { of.join(" x ") };
-    text += &format!(" grid {} block {}", three(entry.grid.clone()), three(entry.block.map(|n| n.to_string())));
+    let block = match &entry.threads {
+        Some(threads) => format!("{} at most {}", three(threads.clone()), entry.block[0]),
+        None => three(entry.block.map(|n| n.to_string())),
+    };
+    text += &format!(" grid {} block {block}", three(entry.grid.clone()));
     if entry.cluster > 1 {
         text += &format!(" cluster {}", entry.cluster);
     }
@@ -164,13 +168,16 @@ impl<'a> Draft<'a> {
         }
         self.scope.fields = self.flat.fields.len();
         let scalars = self.flat.fields.iter().filter_map(|(name, ty, _, given)| match given {
-            Given::Scalar(number) => Some((name.clone(), *number, *ty == ParamType::I32)),
+            Given::Scalar(number) => {
+                let is_integer = matches!(ty, ParamType::I32 | ParamType::U8 | ParamType::U16);
+                Some((name.clone(), *number, is_integer))
+            }
             _ => None,
         });
         self.scope.scalars = scalars.collect();
         for (name, ty) in &self.flat.scalars {
-            if !matches!(ty, ParamType::I32 | ParamType::I64 | ParamType::F32 | ParamType::F64) {
-                refuse(checks, format!("scalar `{name}` of type {}", ty.c()), "I32, I64, F32 or F64");
+            if matches!(ty, ParamType::ConstPtr | ParamType::MutPtr | ParamType::TensorMap) {
+                refuse(checks, format!("scalar `{name}` of type {}", ty.c()), "an integer or a float");
             }
         }
     }
@@ -367,7 +374,25 @@ impl<'a> Draft<'a> {
                 found: vec![("blocks along x".into(), blocks[0].clone())],
             });
         }
-        rule.grid(when, blocks);
+        rule.grid(when.clone(), blocks);
+        if let Some(threads) = &entry.threads {
+            let threads = threads.each_ref().map(|of| self.read("block", of, checks));
+            let [x, y, z] = threads.clone();
+            let all = x.clone() * y.clone() * z.clone();
+            let most = i64::from(entry.block[0]);
+            let each = [(&x, most), (&y, most), (&z, 64)]
+                .map(|(of, most)| Int::from(1).at_most(of.clone()).and(of.clone().at_most(most)));
+            self.demands.push(Demand {
+                kind: DemandKind::Launch,
+                condition: when.is(0).op(crate::plan::IntOp::Or, Int::all(each.into_iter().chain([all.at_most(most)]))),
+                required: format!("blocks of 1 to {most} threads, at most 64 along z"),
+                because: "the kernel is declared for this many: Entry::block_of".into(),
+                found: [("x", x), ("y", y), ("z", z)].map(|(mode, of)| (format!("threads along {mode}"), of)).into(),
+            });
+            if let Some(grid) = rule.grids.last_mut() {
+                grid.threads = Some(threads);
+            }
+        }
         let threads = entry.block.iter().map(|n| u64::from(*n)).product::<u64>();
         let help = "block(128)";
         let z_fits = u64::from(entry.block[2]) <= 64;

@@ -65,6 +65,8 @@ pub struct Entry {
     pub(super) demands: Vec<(String, String)>,
     pub(super) grid: [String; 3],
     pub(super) block: [u32; 3],
+    /// Expressions for the threads of a block, where they change; `block` has the most.
+    pub(super) threads: Option<[String; 3]>,
     pub(super) cluster: u32,
     pub(super) shared: Option<(String, Option<u64>)>,
     pub(super) vouched: bool,
@@ -192,6 +194,7 @@ impl Entry {
             demands: Vec::new(),
             grid: ["1", "1", "1"].map(str::to_owned),
             block: [1; 3],
+            threads: None,
             cluster: 1,
             shared: None,
             vouched: false,
@@ -278,7 +281,23 @@ impl Entry {
     /// Threads of a block along x, y and z.
     #[must_use]
     pub fn block3(mut self, threads: [u32; 3]) -> Self {
-        self.block = threads;
+        (self.block, self.threads) = (threads, None);
+        self
+    }
+
+    /// Threads of a block along x, y and z that change from launch to launch: expressions, and the most threads that they come to. A
+    /// launch with more, or with none, is refused.
+    ///
+    /// ```
+    /// use cutemplate::cuda::Entry;
+    ///
+    /// // A warp for each 32 columns.
+    /// let rows = Entry::new("rows").block_of(["min(ceil_div(x.1, 32) * 32, 1024)", "1", "1"], 1024);
+    /// # drop(rows);
+    /// ```
+    #[must_use]
+    pub fn block_of(mut self, threads: [&str; 3], most: u32) -> Self {
+        (self.block, self.threads) = ([most, 1, 1], Some(threads.map(str::to_owned)));
         self
     }
 

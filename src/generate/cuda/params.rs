@@ -31,6 +31,7 @@ impl Known {
             KnownType::Integer => format!("int{}_t", 8 * self.size),
             KnownType::Float if self.size == 4 => "float".to_owned(),
             KnownType::Float => "double".to_owned(),
+            KnownType::Half(dtype) => dtype.to_string(),
             KnownType::Struct(fields) => {
                 let fields: Vec<String> =
                     fields.iter().map(|field| format!("{} {};", field.ty(), field.name)).collect();
@@ -89,12 +90,14 @@ impl<'a> Flat<'a> {
         self.sources.push(source);
     }
 
-    /// Fills up to a multiple.
+    /// Fills up to a multiple, by the widest fields that fit.
     fn align(&mut self, to: usize) {
         while !self.at.is_multiple_of(to) {
+            let fits = |ty: &ParamType| self.at.is_multiple_of(ty.bytes()) && ty.bytes() <= to - self.at % to;
+            let ty = [ParamType::I32, ParamType::U16].into_iter().find(fits).unwrap_or(ParamType::U8);
             let name = format!("gap_{}", self.gaps);
             self.gaps += 1;
-            self.push(name, ParamType::I32, "fills a gap", Given::Follows, Source::Gap);
+            self.push(name, ty, "fills a gap", Given::Follows, Source::Gap);
         }
     }
 
@@ -160,6 +163,8 @@ fn known(param: &Param) -> Known {
         Param::Null { name } => of(name, 8, KnownType::Null),
         Param::Value { name, ty, .. } | Param::Scalar { name, ty } => match ty {
             ParamType::F32 | ParamType::F64 => of(name, ty.bytes(), KnownType::Float),
+            ParamType::F16 => of(name, 2, KnownType::Half(DType::F16)),
+            ParamType::Bf16 => of(name, 2, KnownType::Half(DType::Bf16)),
             _ => of(name, ty.bytes(), KnownType::Integer),
         },
         Param::Workspace { .. } => of(WORKSPACE, 8, KnownType::Workspace),

@@ -73,19 +73,17 @@ fn bytes(size: usize) -> String {
 fn launch_differences(declared: &OwnEntry, compiled: &Compiled) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let text = |[x, y, z]: [u32; 3]| format!("{x} x {y} x {z}");
-    if let Some(required) = compiled.reqntid.filter(|required| *required != declared.threads) {
-        all.push((
-            format!("block of {} threads", text(declared.threads)),
-            format!("exactly {} threads (.reqntid)", text(required)),
-        ));
+    let block = match declared.varies {
+        true => format!("block of up to {} threads, which changes", declared.threads[0]),
+        false => format!("block of {} threads", text(declared.threads)),
+    };
+    if let Some(required) = compiled.reqntid.filter(|required| declared.varies || *required != declared.threads) {
+        all.push((block.clone(), format!("exactly {} threads (.reqntid)", text(required))));
     }
     if let Some(most) = compiled.maxntid {
         let count = |of: [u32; 3]| of.iter().map(|n| u64::from(*n)).product::<u64>();
         if count(declared.threads) > count(most) {
-            all.push((
-                format!("block of {} threads", text(declared.threads)),
-                format!("at most {} threads (__launch_bounds__)", count(most)),
-            ));
+            all.push((block, format!("at most {} threads (__launch_bounds__)", count(most))));
         }
     }
     let cluster = compiled.cluster.filter(|of| *of != [1; 3]);
@@ -125,6 +123,13 @@ fn differences(want: &Known, have: &CompiledParam) -> Vec<String> {
         KnownType::Integer => (1, "an integer"),
         KnownType::Float => (2, "a float"),
         KnownType::Struct(_) => (0, "a struct"),
+        KnownType::Half(dtype) => {
+            let name = spelled(&have.ty);
+            if have.kind != 0 || !known_element(name).is_some_and(|known| known.contains(&dtype)) {
+                all.push(format!("{dtype} declared, `{name}` compiled"));
+            }
+            return all;
+        }
     };
     if have.kind != kind.0 {
         let found =

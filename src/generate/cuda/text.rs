@@ -24,6 +24,7 @@ impl Own {
             function: entry.function.clone(),
             params: Flat::of(&entry.params).known,
             threads: entry.block,
+            varies: entry.threads.is_some(),
             cluster: entry.cluster,
             shared: entry.shared.is_some(),
             line: declare::one_line(entry),

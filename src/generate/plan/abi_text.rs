@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{BindError, debug_as_display};
 use crate::digest::Digest;
-use crate::plan::{Abi, Operand};
+use crate::plan::{Abi, Binding, Operand};
 use crate::units::Elements;
 use crate::view::{ViewLayout, ViewRef};
 
@@ -74,7 +74,9 @@ impl Abi {
     /// scalars of 0.
     fn launched(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        let Some(example) = self.problem_shape().map(|shape| shape.example().to_vec()) else { return out };
+        let Some(example) = self.problem_shape().map(|shape| shape.example().to_vec()) else {
+            return self.launched_by_its_rule();
+        };
         let whole: Vec<i64> = example.iter().map(|extent| (extent + 255) & !127).collect();
         let ones = vec![1; example.len()];
         for (problem, off, scalar) in [
@@ -87,22 +89,36 @@ impl Abi {
         ] {
             let scalars = vec![scalar; self.scalars().len()];
             match self.views(problem, off).map(|views| self.bind_with(&views, &scalars)) {
-                Some(Ok(binding)) => {
-                    for launch in binding.launches() {
-                        let numbers = [launch.entry as u32, launch.dynamic_smem].into_iter();
-                        out.extend(numbers.chain(launch.grid).chain(launch.block).flat_map(u32::to_le_bytes));
-                    }
-                    out.extend(binding.params());
-                    for map in binding.tensor_maps() {
-                        out.extend(map.spec.to_string().bytes().chain([u8::from(map.in_workspace)]));
-                    }
-                    out.extend(binding.workspace().map_or(0, |workspace| workspace.bytes.0).to_le_bytes());
-                }
+                Some(Ok(binding)) => binding.append(&mut out),
                 Some(Err(BindError::Refused(found))) => {
                     out.extend(found.iter().flat_map(|one| one.code.code().bytes()));
                 }
                 Some(Err(BindError::Defect(_))) => out.push(1),
                 None => out.push(0),
+            }
+            out.push(b'\n');
+        }
+        out
+    }
+
+    /// The same where nobody knows a problem: what the rule makes of views of a few extents, whether its demands hold or not.
+    fn launched_by_its_rule(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (extent, scalar) in [(1, 1.0), (33, 0.5), (4096, 3.0)] {
+            let view = |(operand, number): (&Operand, u64)| {
+                let shape: Vec<i64> = (extent..).take(operand.strides.len()).collect();
+                let (layout, available) = (ViewLayout::row_major(&shape)?, Elements(1 << 36));
+                Some(ViewRef { dtype: operand.dtype, ptr: number << 40, available, layout, access: operand.access })
+            };
+            let bound = || {
+                let views = self.operands().iter().zip(1..).map(view).collect::<Option<Vec<_>>>()?;
+                let scalars = vec![scalar; self.scalars().len()];
+                let geometry = self.draft().rule.geometry(self.params(), &views, &scalars).ok()??;
+                Binding::new(self, &views, geometry).ok()
+            };
+            match bound() {
+                Some(binding) => binding.append(&mut out),
+                None => out.push(1),
             }
             out.push(b'\n');
         }
@@ -125,25 +141,56 @@ impl Abi {
     }
 }
 
+impl Binding {
+    /// What it launches, as bytes.
+    fn append(&self, out: &mut Vec<u8>) {
+        for launch in self.launches() {
+            let numbers = [launch.entry as u32, launch.dynamic_smem].into_iter();
+            out.extend(numbers.chain(launch.grid).chain(launch.block).flat_map(u32::to_le_bytes));
+        }
+        out.extend(self.params());
+        for map in self.tensor_maps() {
+            out.extend(map.spec.to_string().bytes().chain([u8::from(map.in_workspace)]));
+        }
+        out.extend(self.workspace().map_or(0, |workspace| workspace.bytes.0).to_le_bytes());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::Targets;
+    use crate::cuda::{Cuda, Entry};
+    use crate::dtype::DType;
     use crate::plan::Draft;
+    use crate::plan::ParamType;
     use crate::plan::Plan;
     use crate::plan::tests::two_passes;
     use crate::recipe::FAMILIES;
     use crate::settings::Settings;
+    use crate::view::Access;
 
-    /// A plan of each family, and of each structure of elementwise kernels.
+    /// A plan of each family, of each structure of elementwise kernels, and of a kernel of one's own.
     fn plans() -> impl Iterator<Item = Plan> {
+        let own = Entry::new("scale")
+            .operand("x", DType::F32, Access::Read, "(rows,cols):(?,1)")
+            .operand("y", DType::F32, Access::Write, "(rows,cols):(?,1)")
+            .extent("rows", "x.0")
+            .extent("cols", "x.1")
+            .scalar("factor", ParamType::F16)
+            .grid("ceil_div(rows, 4)")
+            .block_of(["min(round_up(cols, 32), 1024)", "1", "1"], 1024)
+            .shared("rows * 4");
+        let own = Cuda::text("").entry(own).plans("scale", "", &Targets::default()).expect("a right declaration");
         let quick = |settings: &&&str| !settings.contains("variant=pipelined") || settings.contains("split_k");
         let texts = move |family: &'static crate::recipe::Family| family.catalogue.iter().filter(quick).take(7);
-        FAMILIES.iter().flat_map(move |family| {
+        let ours = FAMILIES.iter().flat_map(move |family| {
             texts(family).map(|text| {
                 let plan = family.usual_plan(&Settings::parse_lines(text));
                 plan.expect("the catalogue is legal")
             })
-        })
+        });
+        ours.chain(own)
     }
 
     #[test]
@@ -156,7 +203,7 @@ mod tests {
                 assert_eq!(read.to_json(), abi.to_json(), "{}", abi.name());
                 assert_eq!(read.launched(), abi.launched(), "{}", abi.name());
                 // Some launch is one, so that there is something to compare.
-                assert!(abi.launched().len() > 6 * 16, "{}", abi.name());
+                assert!(abi.launched().len() > 6 * 16, "{}, {}", abi.name(), abi.launched().len());
                 parts += 1;
             }
         }

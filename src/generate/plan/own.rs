@@ -35,6 +35,8 @@ pub(crate) struct OwnEntry {
     pub(crate) function: String,
     pub(crate) params: Vec<Known>,
     pub(crate) threads: [u32; 3],
+    /// Whether launches have blocks of other threads, and at most so many.
+    pub(crate) varies: bool,
     pub(crate) cluster: u32,
     /// Whether launches ask for dynamic shared memory.
     pub(crate) shared: bool,
@@ -70,5 +72,7 @@ pub(crate) enum KnownType {
     Workspace,
     Integer,
     Float,
+    /// A float of 16 bits, which is a class in C++.
+    Half(DType),
     Struct(Vec<Known>),
 }

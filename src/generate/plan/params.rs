@@ -24,6 +24,14 @@ pub enum ParamType {
     F32,
     /// `double`.
     F64,
+    /// `uint8_t`, or `bool`.
+    U8,
+    /// `uint16_t`.
+    U16,
+    /// `__half` of `cuda_fp16.h`.
+    F16,
+    /// `__nv_bfloat16` of `cuda_bf16.h`.
+    Bf16,
     /// `CUtensorMap`: the tensor memory accelerator's description of a matrix.
     TensorMap,
 }
@@ -35,6 +43,8 @@ impl ParamType {
             ParamType::TensorMap => 128,
             ParamType::ConstPtr | ParamType::MutPtr | ParamType::I64 | ParamType::F64 => 8,
             ParamType::I32 | ParamType::F32 => 4,
+            ParamType::U16 | ParamType::F16 | ParamType::Bf16 => 2,
+            ParamType::U8 => 1,
         }
     }
 
@@ -53,6 +63,10 @@ impl ParamType {
             ParamType::I64 => "int64_t",
             ParamType::F32 => "float",
             ParamType::F64 => "double",
+            ParamType::U8 => "uint8_t",
+            ParamType::U16 => "uint16_t",
+            ParamType::F16 => "__half",
+            ParamType::Bf16 => "__nv_bfloat16",
             ParamType::TensorMap => "alignas(128) CUtensorMap",
         }
     }
@@ -65,6 +79,10 @@ impl ParamType {
             ParamType::I64 => "i64",
             ParamType::F32 => "f32",
             ParamType::F64 => "f64",
+            ParamType::U8 => "u8",
+            ParamType::U16 => "u16",
+            ParamType::F16 => "::cutemplate::dtype::f16",
+            ParamType::Bf16 => "::cutemplate::dtype::bf16",
             ParamType::TensorMap => "::cutemplate::tiling::TensorMap",
         }
     }
@@ -98,6 +116,10 @@ pub enum ParamValue {
     F32(f32),
     /// A 64-bit float.
     F64(f64),
+    /// An 8-bit integer.
+    U8(u8),
+    /// A 16-bit integer, or the bits of a 16-bit float.
+    U16(u16),
     /// A tensor map, which whoever launches encodes.
     TensorMap,
 }
@@ -242,6 +264,10 @@ impl ParamStruct {
                 (ParamType::I64, Some(ParamValue::I64(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
                 (ParamType::F32, Some(ParamValue::F32(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
                 (ParamType::F64, Some(ParamValue::F64(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
+                (ParamType::U8, Some(ParamValue::U8(v))) => slot.copy_from_slice(&[v]),
+                (ParamType::U16 | ParamType::F16 | ParamType::Bf16, Some(ParamValue::U16(v))) => {
+                    slot.copy_from_slice(&v.to_ne_bytes());
+                }
                 (ParamType::TensorMap, Some(ParamValue::TensorMap)) => {}
                 (_, found) => {
                     return Err(PackError { index, found: found.map(Box::new), required: field.to_string() });

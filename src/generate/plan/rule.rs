@@ -8,6 +8,7 @@ use super::demand::Demand;
 use super::given::{Given, Merging, Tensors};
 use super::params::{ParamStruct, ParamType, ParamValue};
 use crate::arch::Arch;
+use crate::dtype::{bf16, f16};
 use crate::int::{Int, Steps};
 use crate::tiling::{MOST_MAP_MODES, MapSwizzle, MapType, TensorMapSpec};
 use crate::units::Bytes;
@@ -81,6 +82,9 @@ pub struct GridRule {
     /// Bytes of dynamic shared memory of a block, where they are not always those of the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Int>,
+    /// Threads of a block along x, y and z, where they are not always those of the entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<[Int; 3]>,
 }
 
 /// The error for numbers that are too large.
@@ -103,6 +107,8 @@ pub(crate) struct Grid {
     pub(crate) overlaps: bool,
     /// Bytes of dynamic shared memory of a block, where they are not those of the entry.
     pub(crate) shared: Option<u32>,
+    /// Threads of a block, where they are not those of the entry.
+    pub(crate) threads: Option<[u32; 3]>,
 }
 
 /// Grids and parameter values of one launch.
@@ -177,7 +183,7 @@ impl Rule {
         for (blocks, most) in blocks.iter().zip([Arch::MAX_GRID_X, Arch::MAX_GRID_YZ, Arch::MAX_GRID_YZ]) {
             self.steps.require(blocks.clone().at_most(most as i64), "a grid has no more blocks");
         }
-        self.grids.push(GridRule { when, blocks, overlaps: None, shared: None });
+        self.grids.push(GridRule { when, blocks, overlaps: None, shared: None, threads: None });
     }
 
     /// The last grid had better begin while the kernel before it ends only where this holds.
@@ -221,6 +227,7 @@ impl Rule {
                 Given::Scalar(index) => scalars.get(index).copied(),
                 _ => None,
             };
+            let number = || if let Given::Scalar(_) = field.given { scalar() } else { Some(value as f64) };
             out.push(match field.ty {
                 ParamType::ConstPtr | ParamType::MutPtr => ParamValue::Ptr(value.cast_unsigned()),
                 ParamType::I32 if matches!(field.given, Given::Scalar(_)) => ParamValue::I32(scalar()? as i32),
@@ -228,6 +235,10 @@ impl Rule {
                 ParamType::I64 => ParamValue::I64(value),
                 ParamType::F32 => ParamValue::F32(scalar()? as f32),
                 ParamType::F64 => ParamValue::F64(scalar()?),
+                ParamType::U8 => ParamValue::U8(number()? as u8),
+                ParamType::U16 => ParamValue::U16(number()? as u16),
+                ParamType::F16 => ParamValue::U16(f16::from_f64(scalar()?).to_bits()),
+                ParamType::Bf16 => ParamValue::U16(bf16::from_f64(scalar()?).to_bits()),
                 ParamType::TensorMap => ParamValue::TensorMap,
             });
         }
@@ -238,13 +249,17 @@ impl Rule {
             if rule.when.eval(values)? == 0 {
                 return Some(None);
             }
-            let [x, y, z] = &rule.blocks;
+            let three = |[x, y, z]: &[Int; 3]| Some([blocks(x)?, blocks(y)?, blocks(z)?]);
             let overlaps = rule.overlaps.as_ref().map_or(Some(1), |of| of.eval(values))? != 0;
             let shared = match &rule.shared {
                 Some(of) => Some(blocks(of)?),
                 None => None,
             };
-            Some(Some(Grid { blocks: [blocks(x)?, blocks(y)?, blocks(z)?], overlaps, shared }))
+            let threads = match &rule.threads {
+                Some(of) => Some(three(of)?),
+                None => None,
+            };
+            Some(Some(Grid { blocks: three(&rule.blocks)?, overlaps, shared, threads }))
         };
         let workspace = Bytes(u64::try_from(self.workspace.eval(values)?).ok()?);
         let grids = self.grids.iter().map(grid).collect::<Option<_>>()?;

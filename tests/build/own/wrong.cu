@@ -1,4 +1,5 @@
 // Functions that declarations are compared with.
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 struct Scale {
@@ -79,4 +80,35 @@ __global__ void mapped(const __grid_constant__ CUtensorMap_st x, float* y) { y[t
 __global__ void wide_elements(long const* x, long* y, int n)
 {
   if (y != nullptr && threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x];
+}
+
+// Parameters of fewer than 32 bits, by themselves and in a struct.
+__global__ void narrow(float const* x, float* y, unsigned char flag, __half factor, unsigned short code, __nv_bfloat16 bias, int n)
+{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = flag == 200 && code == 60000 ? x[i] * float(factor) + float(bias) : -1.0f;
+}
+
+struct Narrow {
+  bool flag;
+  __half factor;
+  int n;
+  unsigned char last;
+};
+
+__global__ void by_narrow_struct(float const* x, float* y, Narrow p)
+{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < p.n) y[i] = p.flag && p.last == 7 ? x[i] * float(p.factor) : -1.0f;
+}
+
+// A block of any threads up to 256, each of which has every blockDim.x-th element.
+__global__ void __launch_bounds__(256) any_block(float const* x, float* y, int n)
+{
+  for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = x[i];
+}
+
+__global__ void __block_size__((128, 1, 1)) one_block(float const* x, float* y, int n)
+{
+  for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = x[i];
 }

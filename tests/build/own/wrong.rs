@@ -11,7 +11,8 @@ use cutemplate::bundle::{self, Bundle};
 use cutemplate::cuda::{Cuda, Entry, Struct};
 use cutemplate::dtype::DType;
 use cutemplate::exec::Kernel;
-use cutemplate::plan::ParamType::{F32, F64, I32, I64};
+use cutemplate::plan::ParamType;
+use cutemplate::plan::ParamType::{Bf16, F16, F32, F64, I32, I64, U8, U16};
 use cutemplate::view::{Access, Arguments, HostMemory, View, ViewLayout, ViewMut};
 use expect_test::expect_file;
 
@@ -61,6 +62,9 @@ fn right() -> Vec<Entry> {
         vectors("reversed").extent("n", "x.0").shared("512"),
         vectors("clustered").extent("n", "x.0").cluster(2).grid("round_up(ceil_div(n, 128), 2)"),
         wide_elements("(n,2):(2,1)", DType::I32),
+        narrow([U8, F16, U16, Bf16]),
+        by_narrow_struct(F16),
+        any_block().block_of(["min(round_up(n, 32), 256)", "1", "1"], 256),
     ]
 }
 
@@ -132,7 +136,35 @@ fn wrong() -> Vec<(&'static str, Entry)> {
         ("32 bits where elements of 64 are", wide_elements("(n,2):(2,1)", DType::F32)),
         ("no pairs where elements of 64 bits are", wide_elements("n:1", DType::I32)),
         ("a null that the text has not", scale().null("bias")),
+        ("a byte where 16 bits are", narrow([U8, F16, U8, Bf16])),
+        ("32 bits where a byte is", narrow([I32, F16, U16, Bf16])),
+        ("another float of 16 bits", narrow([U8, Bf16, U16, F16])),
+        ("an integer where a float of 16 bits is", narrow([U8, U16, U16, Bf16])),
+        ("a float where an integer of 16 bits is", narrow([U8, F16, F16, Bf16])),
+        ("a struct with another float of 16 bits", by_narrow_struct(Bf16)),
+        ("a struct with a wider float", by_narrow_struct(F32)),
+        ("a block that grows beyond __launch_bounds__", any_block().block_of(["min(n, 512)", "1", "1"], 512)),
+        ("a block that changes where the text has one", {
+            vectors("one_block").extent("n", "x.0").grid("1").block_of(["min(n, 128)", "1", "1"], 128)
+        }),
+        ("another block than the text's", vectors("one_block").extent("n", "x.0").block(64)),
     ]
+}
+
+/// Scalars of fewer than 32 bits.
+fn narrow([flag, factor, code, bias]: [ParamType; 4]) -> Entry {
+    let entry = vectors("narrow").scalar("flag", flag).scalar("factor", factor).scalar("code", code);
+    entry.scalar("bias", bias).extent("n", "x.0")
+}
+
+/// The same in a struct, with a gap of a byte and one of three.
+fn by_narrow_struct(factor: ParamType) -> Entry {
+    let fields = Struct::new().scalar("flag", U8).scalar("factor", factor).extent("n", "x.0").scalar("last", U8);
+    vectors("by_narrow_struct").structure("p", fields)
+}
+
+fn any_block() -> Entry {
+    vectors("any_block").extent("n", "x.0").grid("1")
 }
 
 /// Integers of 64 bits are pairs of 32; a pointer that is left out is null.
@@ -206,8 +238,25 @@ fn right_declarations_are_compiled() {
         "right_reversed",
         "right_clustered",
         "right_wide_elements",
+        "right_narrow",
+        "right_by_narrow_struct",
+        "right_any_block",
     ];
     assert_eq!(names, expected);
+    let of = |name: &str| kernel(out.path(), all.iter().find(|one| one.name == name).unwrap());
+    let x: Vec<f32> = (0_u16..300).map(f32::from).collect();
+    let launch = |name: &str, count: usize, scalars: &[f64], expected: &dyn Fn(f64) -> f64| {
+        let (mut y, layout) = (vec![0.0_f32; count], ViewLayout::row_major(&[count as i64]).unwrap());
+        let args = Arguments::new().read(View::host_strided(&x, layout)).write(ViewMut::host_strided(&mut y, layout));
+        let args = scalars.iter().fold(args, |args, value| args.scalar(*value));
+        of(name).check_against(args, |_, at| (expected(at[0] as f64), 0.0)).unwrap();
+    };
+    launch("right_narrow", 300, &[200.0, 0.5, 60000.0, -3.0], &|x| 0.5 * x - 3.0);
+    launch("right_by_narrow_struct", 300, &[1.0, -0.25, 7.0], &|x| -0.25 * x);
+    // Blocks of 32, 160 and 256 threads.
+    for count in [1, 150, 300] {
+        launch("right_any_block", count, &[], &|x| x);
+    }
 }
 
 /// Several kernels of one text: one fatbin, a module each, and the same from a bundle.
@@ -291,6 +340,7 @@ fn found() -> Vec<(&'static str, Entry)> {
         ("what is declared to be written is read", n(pair("adds", "1"))),
         ("vectors at addresses that are not aligned to them", n(pair("casts", "1"))),
         ("a grid beyond the elements", pair("unguarded", "1")),
+        ("a block that grows too little", any_wide().block_of(["min(n, 64)", "1", "1"], 64)),
         ("strides that the text does not have", n(pair("clustered", "?")).cluster(2).grid(clusters)),
         ("an extent that is not the text's", {
             let entry = Entry::new("vectors<1>").operand("x", DType::F32, Access::Read, "n:1").aligned(16);
@@ -298,6 +348,11 @@ fn found() -> Vec<(&'static str, Entry)> {
             entry.grid("ceil_div(n, 128)").block(128)
         }),
     ]
+}
+
+/// One element for each thread.
+fn any_wide() -> Entry {
+    vectors("wide").value("n", I64, "x.0").grid("ceil_div(n, 128)")
 }
 
 #[test]

@@ -4,6 +4,7 @@ use core::fmt::Write as _;
 
 use super::{element, ident, line, word};
 use crate::cuda::{LOW, VOUCHED};
+use crate::dtype::DType;
 use crate::plan::{Draft, Given, Operand, Param, ParamType, access_verb};
 
 /// The type that stands for the kernel.
@@ -31,6 +32,15 @@ enum Argument<'a> {
     Scalar(&'a Param),
     /// An integer of 64 bits, by its name.
     Wide(&'a str),
+}
+
+/// The Rust type of a scalar.
+fn scalar(root: &str, ty: ParamType) -> String {
+    match ty {
+        ParamType::F16 => element(root, DType::F16),
+        ParamType::Bf16 => element(root, DType::Bf16),
+        ty => ty.rust().to_owned(),
+    }
 }
 
 /// In the order of the parameters of the function.
@@ -74,7 +84,7 @@ pub(super) fn arguments(root: &str, row: &Draft, out: &mut String) {
                 let ty = element(root, operand.dtype);
                 writeln!(out, "        {}: {root}::view::{view}<'a, {ty}, S>,", ident(operand.name))
             }
-            Argument::Scalar(field) => writeln!(out, "        {}: {},", ident(&field.name), field.ty.rust()),
+            Argument::Scalar(field) => writeln!(out, "        {}: {},", ident(&field.name), scalar(root, field.ty)),
             Argument::Wide(name) => writeln!(out, "        {}: i64,", ident(name)),
         };
     }
