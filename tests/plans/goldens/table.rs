@@ -13,7 +13,7 @@ use super::whole;
 const HEAD: &str = "\
 # The files that the kernels of the catalogue are emitted as. `UPDATE_EXPECT=1 cargo test --test plans goldens::` writes this table.
 # A block is a kernel, or one of its texts. A file is kept whole in this folder, or has its sha256 here; `text` is read off the text,
-# all else is what the plan says.
+# all else is what the plan says, and `goldens::agree` compares the two: what must be equal stands here once.
 ";
 const FILE: &str = "  file";
 
@@ -43,11 +43,17 @@ fn file(block: &mut String, name: &str, files: &Files) {
 fn text(block: &mut String, plan: &Plan, files: &Files) {
     for entry in plan.entries() {
         line(block, entry.function(plan.name()), &entry.to_string());
+        // Architectures of one occupancy share a line.
+        let mut occupancies: Vec<(String, Vec<&str>)> = Vec::new();
         for arch in plan.targets().archs() {
-            if let (Some(registers), Some(occupancy)) = (entry.registers, entry.occupancy(*arch)) {
-                line(block, arch.name(), &format!("{occupancy}, if it takes {registers} registers"));
+            let (Some(registers), Some(occupancy)) = (entry.registers, entry.occupancy(*arch)) else { continue };
+            let text = format!("{occupancy}, if it takes {registers} registers");
+            match occupancies.iter_mut().find(|(of, _)| *of == text) {
+                Some((_, archs)) => archs.push(arch.name()),
+                None => occupancies.push((text, vec![arch.name()])),
             }
         }
+        occupancies.iter().for_each(|(occupancy, archs)| line(block, &archs.join(", "), occupancy));
     }
     for tensor in plan.shared() {
         // The example of a conflict follows from the counts above it.
@@ -74,10 +80,11 @@ pub(super) fn table(plans: &[Plan], files: &Files) -> String {
         let block = blocks.entry(plan.name()).or_default();
         let _ = writeln!(block, "{} for {}", plan.name(), plan.targets());
         line(block, "recipe", plan.recipe());
-        for o in plan.operands() {
-            let operand = format!("{} {} with strides {}", o.name, o.dtype, o.stride_text());
-            line(block, "operand", &format!("{operand}, {}", format!("{:?}", o.access).to_lowercase()));
-        }
+        let operands = plan.operands().iter().map(|o| {
+            let access = format!("{:?}", o.access).to_lowercase();
+            format!("{access} {} {} {}", o.name, o.dtype, o.stride_text())
+        });
+        line(block, "operands", &operands.collect::<Vec<_>>().join(", "));
         for suffix in [".plan.txt", ".rs.txt"] {
             file(block, &format!("{}{suffix}", plan.name()), files);
         }

@@ -136,17 +136,12 @@ impl<'f> Text<'f> {
             let function = if function.is_empty() { "kernel" } else { function };
             facts.push((".cu", format!("{function}: __launch_bounds__({bounds}), clusters of ({x},{y},{z})")));
         }
-        let launch = |(function, threads, bytes): (String, u64, u64)| format!("{function} {threads} threads {bytes} B");
         let (size, offsets) = self.parameters();
-        let registers: Vec<String> = self.registers().iter().map(ToString::to_string).collect();
         let code = self.code();
         let times = |what: &str| format!("{} {what}", code.matches(what).count());
         facts.extend([
-            ("launches", self.launches().into_iter().map(launch).collect::<Vec<_>>().join(", ")),
-            ("shared", self.shared_storage().map_or(String::new(), |bytes| format!("SharedStorage of {bytes} B"))),
             ("swizzles", counted(self.swizzles())),
             ("atoms", counted(self.atoms())),
-            ("setmaxnreg", registers.join(", ")),
             ("parameters", format!("{} B, {} fields", size.unwrap_or_default(), offsets.len())),
             ("counts", ["static_assert", "__syncthreads()", "asm volatile", "CUTE_UNROLL"].map(times).join(", ")),
         ]);

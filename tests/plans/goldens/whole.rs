@@ -6,7 +6,7 @@ use std::path::Path;
 use super::emitted::{CATALOGUE, FILES, Files};
 
 /// The texts that are kept whole, with the reason for each. Their `.cuh`, `.cu` and `_params.h` are in `tests/goldens`.
-const TEXTS: [(&str, &str); 11] = [
+const TEXTS: [(&str, &str); 10] = [
     (
         "attention_f16_72x40_window_lse_sm80",
         "attention on sm_80: two MMAs, rings of K and V, online softmax, a window, logarithms",
@@ -21,7 +21,6 @@ const TEXTS: [(&str, &str); 11] = [
         "gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80",
         "gemm on sm_80: cp.async, ldmatrix, stream-K, two outputs",
     ),
-    ("gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a", "gemm on sm_90a: cooperative, multicast, split-K in a cluster"),
     ("gemm_f16_ntt_batched_128x128x64_sm90a", "gemm on sm_90a: ping-pong, epilogue inputs, batches"),
     ("rows_bf16_4096", "rows in registers: a norm, vectors and single elements"),
     ("sgemm_pipelined_tt_64x64x32_wave528_batched", "sgemm in stages of cp.async, with the last wave split along K"),
