@@ -5,15 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use cutemplate::arch::Arch;
-use cutemplate::artifact::Kind;
-use cutemplate::build::Config;
 use cutemplate::cuda::{Cuda, Entry};
-use cutemplate::dtype::{DType, Element};
-use cutemplate::exec::{Kernel, Options};
+use cutemplate::dtype::DType;
+use cutemplate::exec::Kernel;
 use cutemplate::plan::ParamType;
-use cutemplate::view::{Access, Arguments, HostMemory, View, ViewLayout, ViewMut};
+use cutemplate::view::{Access, Arguments, HostMemory, View, ViewLayout};
 
+use super::declared::{self, Own, args, kernel_of, layout, numbers, read, roundings, run, write};
 use super::kept;
 
 const PACKAGE: &str = "candle-kernels";
@@ -41,73 +39,14 @@ fn texts() -> PathBuf {
     folder.join("packages").join(PACKAGE).join("src")
 }
 
-struct Own;
-
-impl Kind for Own {
-    const FAMILY: &'static str = cutemplate::cuda::FAMILY;
-}
-
-/// The kernels of a file, for three architectures.
+/// The kernels of one of its files.
 fn kernels(file: &str, entries: impl IntoIterator<Item = Entry>) -> Vec<(String, Kernel<Own>)> {
-    let stem = file.trim_end_matches(".cu");
-    let cuda = entries.into_iter().fold(Cuda::file(texts().join(file)), Cuda::entry);
-    let config = Config::new().arch(Arch::Sm80).arch(Arch::Sm86).arch(Arch::Sm90a).cuda(stem, cuda);
-    let out = tempfile::tempdir().expect("a folder");
-    let built = config.out_dir(out.path()).try_compile().unwrap_or_else(|refused| panic!("{refused}"));
-    let ptx = |path: &Path| fs::read_to_string(path).expect("PTX");
-    let kernel = |one: &cutemplate::build::Built| {
-        let manifest = one.manifest.as_ref().expect("compiled");
-        assert_eq!(manifest.targets, ["sm_80", "sm_86", "sm_90a"], "{}", one.name);
-        assert_eq!(manifest.cutlass, "", "plain CUDA");
-        let path = one.fatbin.as_ref().expect("a fatbin").with_extension("ptx");
-        let kernel = Kernel::from_ptx(one.plan.clone(), ptx(&path), Options::default());
-        (one.name.clone(), kernel.unwrap_or_else(|e| panic!("{}: {e}", one.name)))
-    };
-    built.iter().map(kernel).collect()
-}
-
-/// Runs a kernel in all modes, and compares every element.
-fn run<'a>(
-    kernels: &[(String, Kernel<Own>)],
-    name: &str,
-    args: Arguments<'a, Own, HostMemory>,
-    expected: impl Fn(&[usize]) -> (f64, f64),
-) {
-    let (_, kernel) = kernels.iter().find(|(known, _)| known.ends_with(name)).unwrap_or_else(|| panic!("{name}"));
-    let checked = kernel.check_against(args, |_, at| expected(&at.iter().map(|at| *at as usize).collect::<Vec<_>>()));
-    checked.unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
-}
-
-fn args<'a>() -> Arguments<'a, Own, HostMemory> {
-    Arguments::new()
-}
-
-fn layout(shape: &[i64]) -> ViewLayout {
-    ViewLayout::row_major(shape).expect("a layout")
-}
-
-fn read<'a, T: Element>(of: &'a [T], shape: &[i64]) -> View<'a, T, HostMemory> {
-    View::host_strided(of, layout(shape))
-}
-
-fn write<'a, T: Element>(of: &'a mut [T], shape: &[i64]) -> ViewMut<'a, T, HostMemory> {
-    ViewMut::host_strided(of, layout(shape))
-}
-
-/// Between -3 and 3, no two neighbours alike, all exact in f16.
-fn numbers(count: usize) -> Vec<f32> {
-    (0..count).map(|i| ((i * 37 + i / 7) % 97) as f32 / 16.0 - 3.0).collect()
+    declared::kernels(file.trim_end_matches(".cu"), Cuda::file(texts().join(file)), entries)
 }
 
 /// Integers of 64 bits, as pairs.
 fn pairs(of: &[i64]) -> Vec<i32> {
     of.iter().flat_map(|value| [*value as i32, (*value >> 32) as i32]).collect()
-}
-
-/// The most that an f32 of about this size may differ after so many roundings, each by half a unit in the last place; `ulps` of functions
-/// are those of the CUDA C++ Programming Guide, "Mathematical Functions".
-fn roundings(value: f64, ulps: f64) -> f64 {
-    value.abs() * ulps * 2f64.powi(-23) + 2f64.powi(-149)
 }
 
 const COUNT: usize = 1000;
@@ -310,12 +249,8 @@ fn reductions() {
     let y: Vec<f32> = x.iter().map(|x| x / 32.0).collect();
     let row = |at: usize| y[at * cols..(at + 1) * cols].iter().map(|x| f64::from(*x));
     let mut out = vec![0.0_f32; rows * cols];
-    // expf of a difference that is exact, 1.5 units; a sum of 150 in any order; an inverse and a product.
     run(&all, "softmax_f32", args().read(read(&y, &shape)).write(write(&mut out, &shape)), |at| {
-        let most = row(at[0]).fold(f64::MIN, f64::max);
-        let sum: f64 = row(at[0]).map(|x| (x - most).exp()).sum();
-        let value = (f64::from(y[at[0] * cols + at[1]]) - most).exp() / sum;
-        (value, roundings(value, 5.0 + 150.0 / 2.0))
+        declared::softmax(&y[at[0] * cols..(at[0] + 1) * cols], at[1], 0)
     });
     let (alpha, beta) = (numbers(cols), numbers(cols + 3)[3..].to_vec());
     let vector = [cols as i64];
@@ -327,16 +262,7 @@ fn reductions() {
     };
     let given = args().read(read(&y, &shape)).write(write(&mut out, &shape)).read(read(&alpha, &vector)).scalar(1e-5);
     run(&all, "rmsnorm_f32", given, rms);
-    // The variance is a difference of two means: each errs by 75 units, of the mean square at most.
-    let normed = |at: &[usize]| {
-        let mean = row(at[0]).sum::<f64>() / cols as f64;
-        let square = row(at[0]).map(|x| x * x).sum::<f64>() / cols as f64;
-        let variance = square - mean * mean;
-        let value = (f64::from(y[at[0] * cols + at[1]]) - mean) / (variance + 1e-5).sqrt();
-        let largest = row(at[0]).map(f64::abs).fold(0.0, f64::max);
-        let of_variance = value.abs() * 0.5 * roundings(square, 160.0) / variance;
-        (value, of_variance + roundings(largest / variance.sqrt(), 80.0) + roundings(value, 6.0))
-    };
+    let normed = |at: &[usize]| declared::normed(&y[at[0] * cols..(at[0] + 1) * cols], at[1]).value;
     let given = args()
         .read(read(&y, &shape))
         .write(write(&mut out, &shape))
@@ -349,10 +275,6 @@ fn reductions() {
     });
     let given = args().read(read(&y, &shape)).write(write(&mut out, &shape)).scalar(1e-5);
     run(&without, "layernorm_f32", given, normed);
-}
-
-fn kernel_of<'k>(kernels: &'k [(String, Kernel<Own>)], name: &str) -> &'k Kernel<Own> {
-    &kernels.iter().find(|(known, _)| known.ends_with(name)).unwrap_or_else(|| panic!("{name}")).1
 }
 
 #[test]

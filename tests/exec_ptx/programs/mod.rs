@@ -1,12 +1,16 @@
-//! Programs that nobody here wrote: CUTLASS's tutorials, CUB's primitives, libdevice's functions, candle's kernels, and kernels as Triton
-//! compiles them. Their results are those of a plain reference, and what is right is silent, in every mode and whenever asynchronous work happens.
+//! Programs that nobody here wrote: CUTLASS's tutorials, CUB's primitives, libdevice's functions, candle's kernels, those of llm.c and of
+//! SGEMM_CUDA, and kernels as Triton compiles them. Their results are those of a plain reference, and what is right is silent, in every mode and whenever asynchronous work happens.
 //!
-//! They are obtained when they run, from pinned packages; nvcc takes minutes for them. So they run where they are asked for:
+//! They are obtained when they run, from pinned packages, or from a folder that a variable names; nvcc takes minutes for them. So they run
+//! where they are asked for:
 //! `CUTEMPLATE_PROGRAMS=1 cargo test --release --test exec_ptx -- --nocapture programs::`.
 
 mod candle;
 mod cub;
+mod declared;
 mod libdevice;
+mod llm_c;
+mod sgemm_cuda;
 mod triton;
 mod tutorials;
 
