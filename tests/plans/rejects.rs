@@ -125,6 +125,19 @@ fn texts(rejects: Vec<(&'static str, Vec<Diagnostic>)>) -> String {
     text
 }
 
+/// An entry has C linkage, as these functions have.
+#[test]
+fn names_of_functions_of_cuda_are_refused() {
+    let plan = |name: &str| ElementwiseAdd::default().plan_as(name, &Targets::default());
+    for name in ["norm", "sqrt", "expf", "rnorm3df"] {
+        let refused = plan(name).expect_err(name).to_string();
+        assert!(refused.contains("no function of CUDA"), "{refused}");
+    }
+    for name in ["rms_norm", "norms", "off"] {
+        plan(name).expect(name);
+    }
+}
+
 #[test]
 fn every_refusal_says_what_was_found_required_why_and_what_helps() {
     expect_file!["rejects/texts.txt"].assert_eq(&texts(all()));

@@ -102,7 +102,12 @@ impl<'d> Decoder<'d> {
         self.embed.launch(embed::args(ids.vector(), w.table.view(table), x.view_mut(rows(features))))?;
         let mut normal = self.matrix(features)?;
         let scale = w.attention_norm.vector().row(tokens);
-        self.rms_norm.launch(rms_norm::args(x.view(rows(features)), scale, normal.view_mut(rows(features)), EPSILON))?;
+        self.rms_norm.launch(rms_norm::args(
+            x.view(rows(features)),
+            scale,
+            normal.view_mut(rows(features)),
+            EPSILON,
+        ))?;
         let qkv = self.linear(&normal, features, &w.qkv, qkv_columns)?;
         let turned = self.turned(&qkv)?;
         let mixed = self.attention(&turned, &qkv)?;
