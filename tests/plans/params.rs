@@ -35,6 +35,10 @@ fn as_bound(ty: ParamType) -> &'static str {
         ParamType::I64 => "i64",
         ParamType::F32 => "f32",
         ParamType::F64 => "f64",
+        ParamType::U8 => "u8",
+        ParamType::U16 => "u16",
+        ParamType::F16 => "__half",
+        ParamType::Bf16 => "__nv_bfloat16",
         ParamType::TensorMap => "CUtensorMap",
     }
 }
