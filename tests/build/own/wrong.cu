@@ -112,3 +112,9 @@ __global__ void __block_size__((128, 1, 1)) one_block(float const* x, float* y, 
 {
   for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = x[i];
 }
+
+__global__ void each(float const* x, float* y, int n)
+{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i];
+}

@@ -340,7 +340,10 @@ fn found() -> Vec<(&'static str, Entry)> {
         ("what is declared to be written is read", n(pair("adds", "1"))),
         ("vectors at addresses that are not aligned to them", n(pair("casts", "1"))),
         ("a grid beyond the elements", pair("unguarded", "1")),
-        ("a block that grows too little", any_wide().block_of(["min(n, 64)", "1", "1"], 64)),
+        (
+            "a block that grows too little",
+            vectors("each").extent("n", "x.0").grid("ceil_div(n, 128)").block_of(["min(n, 64)", "1", "1"], 64),
+        ),
         ("strides that the text does not have", n(pair("clustered", "?")).cluster(2).grid(clusters)),
         ("an extent that is not the text's", {
             let entry = Entry::new("vectors<1>").operand("x", DType::F32, Access::Read, "n:1").aligned(16);
@@ -348,11 +351,6 @@ fn found() -> Vec<(&'static str, Entry)> {
             entry.grid("ceil_div(n, 128)").block(128)
         }),
     ]
-}
-
-/// One element for each thread.
-fn any_wide() -> Entry {
-    vectors("wide").value("n", I64, "x.0").grid("ceil_div(n, 128)")
 }
 
 #[test]

@@ -56,9 +56,10 @@ fn text(block: &mut String, plan: &Plan, files: &Files) {
         occupancies.iter().for_each(|(occupancy, archs)| line(block, &archs.join(", "), occupancy));
     }
     for tensor in plan.shared() {
-        // The example of a conflict follows from the counts above it.
+        // The example of a conflict follows from the counts.
         let counts = tensor.to_string();
-        counts.lines().filter(|text| !text.starts_with("    ")).for_each(|text| line(block, "shared", text));
+        let counts = counts.lines().filter(|text| !text.starts_with("    ")).map(str::trim);
+        line(block, "shared", &counts.collect::<Vec<_>>().join("; "));
     }
     for fact in plan.facts() {
         // Of a copy and a mix, the reason says which and what of.

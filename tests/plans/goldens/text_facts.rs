@@ -6,7 +6,6 @@ use super::emitted::Files;
 
 /// One text: its three files.
 pub(super) struct Text<'f> {
-    pub(super) name: &'f str,
     pub(super) header: &'f str,
     pub(super) entry: &'f str,
     pub(super) params: &'f str,
@@ -43,7 +42,7 @@ fn counted(all: impl IntoIterator<Item = String>) -> String {
 impl<'f> Text<'f> {
     pub(super) fn of(name: &'f str, files: &'f Files) -> Self {
         let file = |suffix: &str| files.get(&format!("{name}{suffix}")).map_or("", String::as_str);
-        Self { name, header: file(".cuh"), entry: file(".cu"), params: file("_params.h") }
+        Self { header: file(".cuh"), entry: file(".cu"), params: file("_params.h") }
     }
 
     /// The `.cuh` without its comments.
@@ -130,21 +129,19 @@ impl<'f> Text<'f> {
 
     /// The lines of the table.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
-        let mut facts = Vec::new();
-        for Declared { name, bounds, cluster: [x, y, z] } in self.entries() {
-            let function = name.strip_prefix(self.name).unwrap_or(&name).trim_start_matches('_');
-            let function = if function.is_empty() { "kernel" } else { function };
-            facts.push((".cu", format!("{function}: __launch_bounds__({bounds}), clusters of ({x},{y},{z})")));
-        }
+        // Which way the blocks of a cluster lie: no plan says it.
+        let clusters = self.entries().into_iter().filter(|entry| entry.cluster != [1, 1, 1]);
+        let clusters = clusters.map(|Declared { name, cluster: [x, y, z], .. }| format!("{name} ({x},{y},{z})"));
         let (size, offsets) = self.parameters();
         let code = self.code();
         let times = |what: &str| format!("{} {what}", code.matches(what).count());
-        facts.extend([
+        let mut facts = vec![
+            ("clusters", clusters.collect::<Vec<_>>().join(", ")),
             ("swizzles", counted(self.swizzles())),
             ("atoms", counted(self.atoms())),
             ("parameters", format!("{} B, {} fields", size.unwrap_or_default(), offsets.len())),
             ("counts", ["static_assert", "__syncthreads()", "asm volatile", "CUTE_UNROLL"].map(times).join(", ")),
-        ]);
+        ];
         facts.retain(|(_, value)| !value.is_empty());
         facts
     }
