@@ -1,7 +1,7 @@
 //! candle's kernels, from the package that it publishes: declared as kernels of one's own, built for three architectures, launched with types.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use cutemplate::exec::Kernel;
 use cutemplate::plan::ParamType;
 use cutemplate::view::{Access, Arguments, HostMemory, View, ViewLayout};
 
-use super::declared::{self, Own, args, kernel_of, layout, numbers, read, roundings, run, write};
+use super::declared::{self, Own, args, kernel_of, numbers, read, roundings, run, write};
 use super::kept;
 
 const PACKAGE: &str = "candle-kernels";

@@ -95,7 +95,7 @@ fn the_ladder_is_right() {
     for rung in RUNGS {
         let file = format!("src/kernels/{}.cuh", rung.file);
         let text = given("CUTEMPLATE_SGEMM_CUDA", &[(&file, rung.sha256)]).remove(0);
-        let stem = format!("sgemm_{}", rung.file);
+        let stem = format!("sgemm_{}", rung.file.to_lowercase());
         // Theirs includes `WARPSIZE` from the rung before.
         let text = if rung.file.starts_with("11") || rung.file.starts_with("12") {
             format!("const int WARPSIZE = 32;\n{text}")

@@ -38,8 +38,8 @@ fn geometry(ptr: u64, ldd: i64, m: i64, alpha: f64) -> Option<Geometry> {
 #[test]
 fn parameters_and_grids_follow_from_what_is_given() {
     let found = geometry(32, 24, 300, 0.5).expect("it fits");
-    let grids =
-        [([3, 1, 1], true), ([1, 3, 1], false)].map(|(blocks, overlaps)| Some(Grid { blocks, overlaps, shared: None }));
+    let grids = [([3, 1, 1], true), ([1, 3, 1], false)]
+        .map(|(blocks, overlaps)| Some(Grid { blocks, overlaps, shared: None, threads: None }));
     assert_eq!(found.grids, grids);
     assert_eq!(found.workspace, Bytes(192));
     let expected = [
