@@ -43,15 +43,16 @@ static COMPILED: LazyLock<Vec<(Kernel, String)>> = LazyLock::new(|| {
     KERNELS.into_iter().flat_map(of).collect()
 });
 
-/// Ragged groups with every kind of length; all rows in one; ends that go back, and past the last row; more groups than a warp has
+/// Ragged groups with every kind of length; a last group that ends with the matrix, and is shorter than a tile; all rows in one; ends that go back, and past the last row; more groups than a warp has
 /// lanes; no rows; no groups.
-fn ends() -> [Vec<i64>; 6] {
+fn ends() -> [Vec<i64>; 7] {
     let many = (0..70).map(|group| group * 7 % 41 / 9).scan(0, |end, rows| {
         *end += rows;
         Some(*end)
     });
     [
         vec![0, 1, 1, 65, 129, 130, 194],
+        vec![100, 172, 202],
         vec![0, 0, 200, 200],
         vec![40, 7, -3, 90, 1000, 20],
         many.collect(),

@@ -123,6 +123,20 @@ struct Draft<'a> {
     demands: Vec<Demand>,
 }
 
+/// The integers of a type that a scalar may have.
+fn integers(ty: ParamType) -> Option<[i64; 2]> {
+    match ty {
+        ParamType::I32 => Some([i64::from(i32::MIN), i64::from(i32::MAX)]),
+        ParamType::U8 => Some([0, i64::from(u8::MAX)]),
+        ParamType::U16 => Some([0, i64::from(u16::MAX)]),
+        _ => None,
+    }
+}
+
+fn within(value: &Int, [least, most]: [i64; 2]) -> Int {
+    Int::from(least).at_most(value.clone()).and(value.clone().at_most(most))
+}
+
 impl<'a> Draft<'a> {
     /// Reads layouts, then parameters and named values, in their order.
     fn of(entry: &'a Entry, kernel: &str, checks: &mut Checks) -> (Self, Vec<Operand>, Rule) {
@@ -168,13 +182,18 @@ impl<'a> Draft<'a> {
         }
         self.scope.fields = self.flat.fields.len();
         let scalars = self.flat.fields.iter().filter_map(|(name, ty, _, given)| match given {
-            Given::Scalar(number) => {
-                let is_integer = matches!(ty, ParamType::I32 | ParamType::U8 | ParamType::U16);
-                Some((name.clone(), *number, is_integer))
-            }
+            Given::Scalar(number) => Some((name.clone(), *number, integers(*ty).is_some())),
             _ => None,
         });
         self.scope.scalars = scalars.collect();
+        // Expressions have the number that the parameter has.
+        for (name, ty, _, given) in &self.flat.fields {
+            let (Given::Scalar(_), Some([least, most])) = (given, integers(*ty)) else { continue };
+            let value = self.scope.input(*given);
+            let (condition, required) = (within(&value, [least, most]), format!("{least} <= {name} <= {most}"));
+            let (because, found) = (format!("the function gets `{name}` as {}", ty.c()), vec![(name.clone(), value)]);
+            self.demands.push(Demand { kind: DemandKind::Launch, condition, required, because, found });
+        }
         for (name, ty) in &self.flat.scalars {
             if matches!(ty, ParamType::ConstPtr | ParamType::MutPtr | ParamType::TensorMap) {
                 refuse(checks, format!("scalar `{name}` of type {}", ty.c()), "an integer or a float");
@@ -253,16 +272,12 @@ impl<'a> Draft<'a> {
                 return;
             }
             let address = self.scope.input(Given::Address { tensor });
-            self.demands.push(Demand {
-                kind: DemandKind::Alignment,
-                condition: address.clone().divides_by(bytes as i64),
-                required: format!("{name} at a multiple of {bytes} bytes"),
-                because: "the kernel is declared to move whole vectors".into(),
-                found: vec![
-                    (format!("address({name})"), address.clone()),
-                    ("past a multiple".into(), address % bytes as i64),
-                ],
-            });
+            let condition = address.clone().divides_by(bytes as i64);
+            let past = ("past a multiple".into(), address.clone() % bytes as i64);
+            let required = format!("{name} at a multiple of {bytes} bytes");
+            let because = "the kernel is declared to move whole vectors";
+            let found = vec![(format!("address({name})"), address), past];
+            self.demand(DemandKind::Alignment, condition, required, because, found);
         }
     }
 
@@ -299,9 +314,11 @@ impl<'a> Draft<'a> {
         if matches!(part, Part::Is(_)) {
             found.push((text.clone(), want));
         }
-        let demand =
-            Demand { kind, condition, required: format!("{label} = {text}"), because: because.to_owned(), found };
-        self.demands.push(demand);
+        self.demand(kind, condition, format!("{label} = {text}"), because, found);
+    }
+
+    fn demand(&mut self, kind: DemandKind, condition: Int, required: String, because: &str, found: Vec<(String, Int)>) {
+        self.demands.push(Demand { kind, condition, required, because: because.to_owned(), found });
     }
 
     fn read(&mut self, what: &str, text: &str, checks: &mut Checks) -> Int {
@@ -341,13 +358,9 @@ impl<'a> Draft<'a> {
         match self.scope.names.get(name) {
             Some(known) if known != value => {
                 let found = vec![(name.to_owned(), known.clone()), ("the parameter".to_owned(), value.clone())];
-                self.demands.push(Demand {
-                    kind: DemandKind::Extent,
-                    condition: known.clone().is(value.clone()),
-                    required: format!("one value for `{name}`"),
-                    because: "a layout and a parameter of the declaration have this name".into(),
-                    found,
-                });
+                let because = "a layout and a parameter of the declaration have this name";
+                let condition = known.clone().is(value.clone());
+                self.demand(DemandKind::Extent, condition, format!("one value for `{name}`"), because, found);
             }
             Some(_) => {}
             None => {
@@ -366,13 +379,9 @@ impl<'a> Draft<'a> {
         }));
         if entry.cluster > 1 {
             let whole = blocks[0].clone().divides_by(i64::from(entry.cluster));
-            self.demands.push(Demand {
-                kind: DemandKind::Launch,
-                condition: whole,
-                required: format!("a multiple of {} blocks along x", entry.cluster),
-                because: "a grid has whole clusters".into(),
-                found: vec![("blocks along x".into(), blocks[0].clone())],
-            });
+            let required = format!("a multiple of {} blocks along x", entry.cluster);
+            let found = vec![("blocks along x".into(), blocks[0].clone())];
+            self.demand(DemandKind::Launch, whole, required, "a grid has whole clusters", found);
         }
         rule.grid(when.clone(), blocks);
         if let Some(threads) = &entry.threads {
@@ -380,15 +389,13 @@ impl<'a> Draft<'a> {
             let [x, y, z] = threads.clone();
             let all = x.clone() * y.clone() * z.clone();
             let most = i64::from(entry.block[0]);
-            let each = [(&x, most), (&y, most), (&z, 64)]
-                .map(|(of, most)| Int::from(1).at_most(of.clone()).and(of.clone().at_most(most)));
-            self.demands.push(Demand {
-                kind: DemandKind::Launch,
-                condition: when.is(0).op(crate::plan::IntOp::Or, Int::all(each.into_iter().chain([all.at_most(most)]))),
-                required: format!("blocks of 1 to {most} threads, at most 64 along z"),
-                because: "the kernel is declared for this many: Entry::block_of".into(),
-                found: [("x", x), ("y", y), ("z", z)].map(|(mode, of)| (format!("threads along {mode}"), of)).into(),
-            });
+            let each = [(&x, most), (&y, most), (&z, 64)].map(|(of, most)| within(of, [1, most]));
+            let each = Int::all(each.into_iter().chain([all.at_most(most)]));
+            let required = format!("blocks of 1 to {most} threads, at most 64 along z");
+            let because = "the kernel is declared for this many: Entry::block_of";
+            let found = [("x", x), ("y", y), ("z", z)].map(|(mode, of)| (format!("threads along {mode}"), of)).into();
+            let condition = when.is(0).op(crate::plan::IntOp::Or, each);
+            self.demand(DemandKind::Launch, condition, required, because, found);
             if let Some(grid) = rule.grids.last_mut() {
                 grid.threads = Some(threads);
             }
@@ -403,13 +410,10 @@ impl<'a> Draft<'a> {
             let value = self.read("shared", bytes, checks);
             if !matches!(value, Int::Const(_)) {
                 let most = i64::try_from(most.unwrap_or(USUAL_SHARED)).unwrap_or(i64::MAX);
-                self.demands.push(Demand {
-                    kind: DemandKind::Launch,
-                    condition: Int::from(0).at_most(value.clone()).and(value.clone().at_most(most)),
-                    required: format!("0 to {most} bytes of dynamic shared memory: {bytes}"),
-                    because: "more than 48 KiB are asked for when the kernel is loaded: Entry::shared_at_most".into(),
-                    found: vec![("bytes".into(), value.clone())],
-                });
+                let required = format!("0 to {most} bytes of dynamic shared memory: {bytes}");
+                let because = "more than 48 KiB are asked for when the kernel is loaded: Entry::shared_at_most";
+                let found = vec![("bytes".into(), value.clone())];
+                self.demand(DemandKind::Launch, within(&value, [0, most]), required, because, found);
             }
             if let Some(grid) = rule.grids.last_mut() {
                 grid.shared = Some(value);
@@ -422,8 +426,7 @@ impl<'a> Draft<'a> {
         for (text, because) in &self.entry.demands {
             let condition = self.read("requirement", text, checks);
             let found = self.scope.inputs_of(&condition);
-            let (required, because) = (text.clone(), because.clone());
-            self.demands.push(Demand { kind: DemandKind::Launch, condition, required, because, found });
+            self.demand(DemandKind::Launch, condition, text.clone(), because, found);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, CudaStream, DeviceRepr, ValidAsZeroBits, result};
 
 use super::DeviceError;
-use crate::dtype::Element;
+use crate::dtype::{E4m3, E5m2, Element};
 use crate::launch::DriverError;
 use crate::view::{AnyMemory, View, ViewLayout, ViewMut};
 
@@ -13,6 +13,17 @@ use crate::view::{AnyMemory, View, ViewLayout, ViewMut};
 pub trait Number: Element + DeviceRepr + ValidAsZeroBits + Default + Copy + core::fmt::Debug {}
 
 impl<T: Element + DeviceRepr + ValidAsZeroBits + Default + Copy + core::fmt::Debug> Number for T {}
+
+macro_rules! bytes {
+    ($($ty:ty),*) => {$(
+        // SAFETY: a transparent u8 has no padding.
+        unsafe impl DeviceRepr for $ty {}
+        // SAFETY: any bits are a value of it.
+        unsafe impl ValidAsZeroBits for $ty {}
+    )*};
+}
+
+bytes!(E4m3, E5m2);
 
 /// Memory of a [`Device`](super::Device).
 #[derive(Debug)]

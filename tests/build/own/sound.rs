@@ -4,16 +4,18 @@ use cutemplate::arch::Targets;
 use cutemplate::cuda::{Cuda, Entry};
 use cutemplate::dtype::DType;
 use cutemplate::exec::{Kernel, Options};
+use cutemplate::plan::ParamType;
 use cutemplate::view::{Access, Arguments, View, ViewLayout, ViewMut};
 
 use super::Own;
 
-/// A kernel of hand-written PTX that stores 1.0 at the start of `y`.
-fn kernel(entry: Entry, params: usize) -> Kernel<Own> {
-    let entry = entry.operand("y", DType::F32, Access::Write, "n:?").block(1);
+/// A kernel of hand-written PTX that stores 1.0 at the start of `y`, with parameters of these types ahead of it.
+fn kernel(entry: Entry, ahead: &[&str]) -> Kernel<Own> {
+    let entry = entry.operand("y", DType::F32, Access::Write, "n:?");
     let plans = Cuda::text("").entry(entry).plans("k", "", &Targets::default()).unwrap();
-    let last = params - 1;
-    let params: Vec<String> = (0..params).map(|at| format!(".param .u64 k_param_{at}")).collect();
+    let last = ahead.len();
+    let types = ahead.iter().chain(&["u64"]).enumerate();
+    let params: Vec<String> = types.map(|(at, ty)| format!(".param .{ty} k_param_{at}")).collect();
     let ptx = format!(
         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k({})\n{{\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [k_param_{last}];\n\
          st.global.u32 [%rd1], 0x3f800000;\nret;\n}}\n",
@@ -30,7 +32,7 @@ fn run(kernel: &Kernel<Own>, y: &mut [f32], layout: ViewLayout, expected: (f64, 
 #[test]
 fn a_workspace_beyond_all_memory_is_refused() {
     for bytes in ["n * 4611686018427387904", "n * 70368744177664"] {
-        let kernel = kernel(Entry::new("k").workspace(bytes), 2);
+        let kernel = kernel(Entry::new("k").workspace(bytes), &["u64"]);
         let refused = run(&kernel, &mut [0.0], ViewLayout::vector(1), (1.0, 0.0)).unwrap_err();
         assert!(refused.contains("error[exec-launch]: the workspace does not fit into memory"), "{refused}");
         assert!(refused.contains("bytes for the workspace") && refused.contains("help:"), "{refused}");
@@ -39,7 +41,7 @@ fn a_workspace_beyond_all_memory_is_refused() {
 
 #[test]
 fn outputs_outside_of_their_memory_are_refused_before_anything_is_written() {
-    let kernel = kernel(Entry::new("k"), 1);
+    let kernel = kernel(Entry::new("k"), &[]);
     let mut y = [7.0_f32; 4];
     let strided = |shape: &[i64], stride: &[i64]| ViewLayout::strided(shape, stride).unwrap();
     for layout in [
@@ -61,7 +63,7 @@ fn outputs_outside_of_their_memory_are_refused_before_anything_is_written() {
 
 #[test]
 fn any_expectation_is_answered() {
-    let kernel = kernel(Entry::new("k"), 1);
+    let kernel = kernel(Entry::new("k"), &[]);
     let mut y = [0.0_f32];
     let mut of = |expected| run(&kernel, &mut y, ViewLayout::vector(1), expected);
     assert_eq!(of((1.0, 0.0)), Ok(()));
@@ -79,7 +81,7 @@ fn any_expectation_is_answered() {
 /// A tensor that no view is given for, or one too many, or one of another type.
 #[test]
 fn arguments_that_are_not_the_kernels_are_refused() {
-    let kernel = kernel(Entry::new("k"), 1);
+    let kernel = kernel(Entry::new("k"), &[]);
     let (x, layout) = ([0.0_f32], ViewLayout::vector(1));
     let (mut y, mut halves, mut more) = ([0.0_f32], [0_u8; 4], [0.0_f32]);
     let args = Arguments::<Own, _>::new;
@@ -95,4 +97,56 @@ fn arguments_that_are_not_the_kernels_are_refused() {
         assert!(refused.starts_with("error[CT1"), "{refused}");
     }
     assert_eq!((y, halves, more), ([0.0], [0; 4], [0.0]));
+}
+
+/// Blocks without threads, of more than are declared, of more than a GPU has, and of numbers beyond 64 bits.
+#[test]
+fn blocks_that_a_launch_may_not_have_are_refused() {
+    for (threads, most) in [
+        (["n - 2", "1", "1"], 128),
+        (["n - 3", "1", "1"], 128),
+        (["n * 65", "1", "1"], 128),
+        (["1", "n * 65", "1"], 128),
+        (["1", "1", "n * 33"], 128),
+        (["n * 32", "3", "1"], 128),
+        (["n - 3", "n - 3", "1"], 128),
+        (["n * 4611686018427387904", "4", "1"], 128),
+        (["n * 4611686018427387903", "n * 3", "n"], 1024),
+    ] {
+        let kernel = kernel(Entry::new("k").block_of(threads, most), &[]);
+        let mut y = [7.0_f32; 2];
+        let refused = run(&kernel, &mut y, ViewLayout::vector(2), (1.0, 0.0)).unwrap_err();
+        assert!(refused.starts_with("error[CT1") && refused.contains("threads"), "{threads:?}: {refused}");
+        assert_eq!(y, [7.0; 2]);
+    }
+    // The largest that is declared, and blocks along all three.
+    for threads in [["n * 128", "1", "1"], ["n", "n * 2", "64"]] {
+        let kernel = kernel(Entry::new("k").block_of(threads, 128), &[]);
+        assert_eq!(run(&kernel, &mut [0.0], ViewLayout::vector(1), (1.0, 0.0)), Ok(()), "{threads:?}");
+    }
+}
+
+/// A number that the parameter does not hold would be another one in the function than in expressions.
+#[test]
+fn scalars_beyond_their_type_are_refused() {
+    for (ty, ptx, right, wrong) in [
+        (ParamType::U8, "u8", [0.0, 255.0], [-1.0, 256.0]),
+        (ParamType::U16, "u16", [0.0, 65535.0], [-1.0, 65536.0]),
+        (ParamType::I32, "u32", [-2147483648.0, 2147483647.0], [-2147483649.0, 2147483648.0]),
+    ] {
+        let kernel = kernel(Entry::new("k").scalar("count", ty), &[ptx]);
+        let launch = |value: f64| {
+            let mut y = [0.0_f32];
+            let args = Arguments::<Own, _>::new().write(ViewMut::host_strided(&mut y, ViewLayout::vector(1)));
+            let launched = kernel.launch(args.scalar(value)).map_err(|error| error.to_string());
+            launched.map(|_| y[0])
+        };
+        for value in right {
+            assert_eq!(launch(value), Ok(1.0), "{value}");
+        }
+        for value in wrong.into_iter().chain([f64::INFINITY, f64::MAX]) {
+            let refused = launch(value).unwrap_err();
+            assert!(refused.starts_with("error[CT1") && refused.contains("<= count <="), "{value}: {refused}");
+        }
+    }
 }

@@ -70,7 +70,7 @@ fn softmax_forward() {
         [
             entry("softmax_forward_kernel1", by_thread, 64, "0"),
             entry("softmax_forward_kernel2", by_block, 128, "128 * 4"),
-            entry("softmax_forward_kernel3", by_block, 32, "32 * 4"),
+            entry("softmax_forward_kernel3", by_block, 32, "0"),
             entry("softmax_forward_kernel4", by_block, 128, "128 / 32 * 4"),
             entry("softmax_forward_online_kernel1", by_thread, 64, "0"),
             entry("softmax_forward_online_kernel2", by_warp, 128, "0"),

@@ -3,9 +3,9 @@
 use cutemplate::cuda::{Cuda, Entry};
 use cutemplate::dtype::DType;
 use cutemplate::plan::ParamType;
-use cutemplate::view::Access;
+use cutemplate::view::{Access, Arguments, HostMemory};
 
-use super::declared::{args, given, kernels, read, run, write};
+use super::declared::{self, Own, args, kernel_of, kernels, read, run, write};
 use super::kept;
 
 /// A rung: its file with the sha256, the kernel, and how it is launched.
@@ -58,6 +58,9 @@ const RUNGS: &[Rung] = rungs! {
         "runSgemmDoubleBuffering2<128, 128, 16, 64, 64, 4, 8, 4, 128>" [128, 1, 1] [128, 128] false false;
 };
 
+/// The first rung that moves vectors to shared memory.
+const VECTORS: &str = "6_kernel_vectorize";
+
 impl Rung {
     fn entry(&self) -> Entry {
         let [rows, columns] = self.tile;
@@ -87,6 +90,12 @@ fn integers(size: [usize; 2], step: usize) -> Vec<f32> {
     (0..size[0] * size[1]).map(|i| (i * step % 7) as f32 - 3.0).collect()
 }
 
+fn given<'a>(a: &'a [f32], b: &'a [f32], c: &'a mut [f32], [m, n, k]: [usize; 3]) -> Arguments<'a, Own, HostMemory> {
+    let shape = |rows: usize, columns: usize| [rows as i64, columns as i64];
+    let of = args().scalar(2.0).read(read(a, &shape(m, k))).read(read(b, &shape(k, n)));
+    of.scalar(-1.0).write(write(c, &shape(m, n)))
+}
+
 #[test]
 #[ignore = "CUTEMPLATE_SGEMM_CUDA names a folder with SGEMM_CUDA's files; compiles them, for minutes"]
 fn the_ladder_is_right() {
@@ -94,7 +103,7 @@ fn the_ladder_is_right() {
     let headers = kept("no-cublas", "", |folder| std::fs::write(folder.join("cublas_v2.h"), "").expect("writable"));
     for rung in RUNGS {
         let file = format!("src/kernels/{}.cuh", rung.file);
-        let text = given("CUTEMPLATE_SGEMM_CUDA", &[(&file, rung.sha256)]).remove(0);
+        let text = declared::given("CUTEMPLATE_SGEMM_CUDA", &[(&file, rung.sha256)]).remove(0);
         let stem = format!("sgemm_{}", rung.file.to_lowercase());
         // Theirs includes `WARPSIZE` from the rung before.
         let text = if rung.file.starts_with("11") || rung.file.starts_with("12") {
@@ -102,14 +111,22 @@ fn the_ladder_is_right() {
         } else {
             text
         };
-        let all = kernels(&stem, Cuda::text(text).include_dir(&headers), [rung.entry()]);
+        let built = |text: String| kernels(&stem, Cuda::text(text).include_dir(&headers), [rung.entry()]);
         let [m, n, k] = if rung.guards { [70, 100, 33] } else { [128, 256, 32] };
         let (a, b) = (integers([m, k], 5), integers([k, n], 3));
         let before = integers([m, n], 4);
         let mut c = before.clone();
-        let shape = |rows: usize, columns: usize| [rows as i64, columns as i64];
-        let given = args().scalar(2.0).read(read(&a, &shape(m, k))).read(read(&b, &shape(k, n)));
-        run(&all, "rung", given.scalar(-1.0).write(write(&mut c, &shape(m, n))), |at| {
+        // Arrays of floats need not begin where vectors of four may lie.
+        if rung.file == VECTORS {
+            let told = kernel_of(&built(text.clone()), "rung")
+                .launch(given(&a, &b, &mut c, [m, n, k]))
+                .expect_err(VECTORS)
+                .to_string();
+            assert!(told.contains("exec-misaligned") && told.contains("kernel_vectorize.cu:55"), "{told}");
+        }
+        let all = built(text.replace("__shared__ float", "__shared__ alignas(16) float"));
+        c.clone_from(&before);
+        run(&all, "rung", given(&a, &b, &mut c, [m, n, k]), |at| {
             let products = (0..k).map(|i| f64::from(a[at[0] * k + i]) * f64::from(b[i * n + at[1]]));
             (2.0 * products.sum::<f64>() - f64::from(before[at[0] * n + at[1]]), 0.0)
         });
