@@ -1,6 +1,6 @@
 """Inputs of a decoder, and what is right for them.
 
-  python3 decoder.py make FOLDER TOKENS VOCABULARY FEATURES HEADS KEY_HEADS HIDDEN
+  python3 decoder.py make FOLDER TOKENS VOCABULARY FEATURES HEADS KEY_HEADS EXPERTS HIDDEN
   python3 decoder.py check FOLDER HEADS KEY_HEADS
 
 `check` goes through the decoder step by step. Each is computed in double precision from what the step before left in its file, with a bound for
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-# Elements of a head.
-HEAD = 32
+# Elements of a head, elements that share a scale, and experts of a token.
+HEAD, BLOCK, CHOSEN = 32, 128, 2
 
 # Relative errors of one rounding to f16 and to f32; half of the least f16; the least normal f32.
 U16, U32, TINY16, TINY32 = 2.0**-11, 2.0**-24, 2.0**-25, 2.0**-126
@@ -51,6 +51,74 @@ def product(a, b):
     sizes = a.most() @ b.most()
     passed_on = sizes - np.abs(a.value) @ np.abs(b.value)
     return Bounded(a.value @ b.value, passed_on + gamma(3 * depth) * sizes)
+
+
+def e4m3(bits):
+    """The numbers of 8 bits: 4 of exponent, 3 of fraction."""
+    bits = bits.astype(np.int64)
+    exponent, fraction = bits >> 3 & 15, bits & 7
+    value = np.where(exponent == 0, fraction * 2.0**-9, (8 + fraction) * 2.0 ** (exponent - 10))
+    return np.where(bits & 127 == 127, np.nan, np.where(bits & 128, -value, value))
+
+
+def spread(scales, shape, block):
+    """A scale for each element."""
+    for axis, extent in enumerate(shape):
+        scales = scales.repeat(block[axis], axis).take(range(extent), axis)
+    return scales
+
+
+def scales_of(x):
+    """The largest of 128 elements divided by 448, or 1 where that is 0: a quotient, or a product with a quotient."""
+    starts = range(0, x.value.shape[-1], BLOCK)
+    most = np.maximum.reduceat(np.abs(x.value), starts, -1)
+    value = np.where(most == 0, 1, most / 448)
+    return Bounded(value, gamma(3) * value)
+
+
+def quantised(x, scales):
+    """x by its scales, to 4 bits of a number, or to 2^-10: quotient and product are rounded to f32 before."""
+    value = x.value / spread(scales.value, x.value.shape, (1, BLOCK))
+    return Bounded(value, np.maximum(2.0**-4 * np.abs(value), 2.0**-10) + gamma(4) * np.abs(value))
+
+
+def scaled(x, scales, weights, weight_scales):
+    """x @ weights^T, each with scales of blocks. Sums of 128 products keep 14 bits (docs/lowprec.md has this bound)."""
+    a = x.value * spread(scales.value, x.value.shape, (1, BLOCK))
+    b = weights.value * spread(weight_scales.value, weights.value.shape, (BLOCK, BLOCK))
+    return Bounded(a @ b.T, 0.018 * (np.abs(a) @ np.abs(b).T))
+
+
+def grouped(x, weights, ends):
+    """The rows of each group by its matrix; 0 for rows of no group."""
+    value, error, start = *np.zeros((2, x.value.shape[0], weights.value.shape[-1])), 0
+    for matrix, end in zip(weights.value, ends.value.reshape(-1).astype(np.int64)):
+        of = product(Bounded(x.value[start:end]), Bounded(matrix))
+        value[start:end], error[start:end], start = of.value, of.error, max(start, end)
+    return Bounded(value, error)
+
+
+def weights_of(router):
+    """The softmax of the two largest logits: their difference is rounded, expf is within 2 units, sum and quotient are rounded."""
+    first, second = np.sort(router.value, -1)[:, : -CHOSEN - 1 : -1].T
+    less = np.exp(second - first)
+    value = np.stack([1 / (1 + less), less / (1 + less)], -1)
+    return Bounded(value, value * (gamma(8) + U32 * (first - second)[:, None]) + TINY32)
+
+
+def chosen(router):
+    """The numbers of the two largest logits, the first of equal ones first."""
+    return Bounded(np.argsort(-router.value, -1, kind="stable")[:, :CHOSEN])
+
+
+def sorted_slots(expert):
+    """The pairs of token and choice, sorted by expert."""
+    return np.argsort(expert.value.reshape(-1), kind="stable")
+
+
+def combined(down, slot, weight):
+    parts = down.value[slot.value.astype(np.int64)] * weight.value[..., None]
+    return Bounded(parts.sum(1), gamma(2) * np.abs(parts).sum(1))
 
 
 def norm(x, scale):
@@ -161,28 +229,44 @@ def log_softmax(x):
 
 def steps(read, heads, key_heads):
     """Each step's name, and what is right for what `read` gives of the steps before."""
+
+    def of_blocks(name, of, weights):
+        yield of + "_scales", scales_of(read(of))
+        yield of + "_8", quantised(read(of), read(of + "_scales"))
+        factors = read(of + "_8"), read(of + "_scales"), read(weights + "_weights"), read(weights + "_weight_scales")
+        yield name, scaled(*factors).stored()
+
     ids = read("ids").value.astype(np.int64)
     table = read("table")
     yield "x", Bounded(table.value[ids])
     yield "normal", norm(read("x"), read("attention_norm")).stored()
-    yield "qkv", product(read("normal"), read("qkv_weights")).stored()
+    yield from of_blocks("qkv", "normal", "qkv")
     yield "turned", turned(columns(read("qkv"), 0, (heads + key_heads) * HEAD)).stored()
     yield "mixed", attention(read("turned"), read("qkv"), heads, key_heads).stored()
-    yield "attended", product(read("mixed"), read("out_weights")).stored()
+    yield from of_blocks("attended", "mixed", "out")
     x1 = added(read("attended"), read("x"))
     yield "x1", x1.stored()
     yield "hidden_normal", norm(x1, read("hidden_norm")).stored()
-    yield "gate_up", product(read("hidden_normal"), read("gate_up_weights")).stored()
+    yield "router", product(read("hidden_normal"), read("router_weights")).stored()
+    yield "expert", chosen(read("router"))
+    yield "weight", weights_of(read("router"))
+    order, experts = sorted_slots(read("expert")), read("router").value.shape[-1]
+    yield "token", Bounded(order[:, None] // CHOSEN)
+    yield "slot", Bounded(np.argsort(order).reshape(-1, CHOSEN))
+    yield "ends", Bounded((read("expert").value.reshape(-1) <= np.arange(experts)[:, None]).sum(-1, keepdims=True))
+    given = Bounded(read("hidden_normal").value[read("token").value.reshape(-1).astype(np.int64)])
+    yield "gate_up", grouped(given, read("gate_up_weights"), read("ends")).stored()
     yield "hidden", gated(read("gate_up")).stored()
-    yield "down", product(read("hidden"), read("down_weights")).stored()
-    y = added(read("down"), read("x1"))
+    yield "down", grouped(read("hidden"), read("down_weights"), read("ends")).stored()
+    yield "combined", combined(read("down"), read("slot"), read("weight")).stored()
+    y = added(read("combined"), read("x1"))
     yield "y", y.stored()
     yield "final_normal", norm(y, read("final_norm")).stored()
-    yield "logits", product(read("final_normal"), read("unembed_weights")).stored()
+    yield from of_blocks("logits", "final_normal", "unembed")
     yield "log_probabilities", log_softmax(read("logits"))
 
 
-def make(folder, tokens, vocabulary, features, heads, key_heads, hidden):
+def make(folder, tokens, vocabulary, features, heads, key_heads, experts, hidden):
     random = np.random.default_rng(1)
     draw = lambda *shape, scale=1.0, around=0.0: (around + scale * random.standard_normal(shape)).astype(np.float16)
     write = lambda name, array: np.save(folder / (name + ".npy"), array)
@@ -190,20 +274,33 @@ def make(folder, tokens, vocabulary, features, heads, key_heads, hidden):
     write("table", draw(vocabulary, features))
     for name in ("attention_norm", "hidden_norm", "final_norm"):
         write(name, draw(features, scale=0.1, around=1.0))
+    # Rows of products as large as x.
     for name, shape in {
-        "qkv": (features, (heads + 2 * key_heads) * HEAD),
-        "out": (heads * HEAD, features),
-        "gate_up": (features, 2 * hidden),
-        "down": (hidden, features),
-        "unembed": (features, vocabulary),
+        "router": (features, experts),
+        "gate_up": (experts, features, 2 * hidden),
+        "down": (experts, hidden, features),
     }.items():
-        # Rows of products as large as x.
-        write(name + "_weights", draw(*shape, scale=shape[0] ** -0.5))
+        write(name + "_weights", draw(*shape, scale=shape[-2] ** -0.5))
+    numbers = e4m3(np.arange(127))
+    for name, outputs, inputs in (
+        ("qkv", (heads + 2 * key_heads) * HEAD, features),
+        ("out", features, heads * HEAD),
+        ("unembed", vocabulary, features),
+    ):
+        weights = draw(outputs, inputs, scale=inputs**-0.5).astype(np.float64)
+        most = np.maximum.reduceat(np.abs(weights), range(0, outputs, BLOCK), 0)
+        scales = (np.maximum.reduceat(most, range(0, inputs, BLOCK), 1) / 448).astype(np.float32)
+        sizes = np.abs(weights) / spread(scales.astype(np.float64), weights.shape, (BLOCK, BLOCK))
+        # The nearest number of 8 bits.
+        bits = np.searchsorted((numbers[1:] + numbers[:-1]) / 2, sizes)
+        write(name + "_weights", (bits + 128 * (weights < 0)).astype(np.uint8))
+        write(name + "_weight_scales", scales)
 
 
 def check(folder, heads, key_heads):
     def load(name):
-        return np.load(folder / (name + ".npy")).astype(np.float64)
+        numbers = np.load(folder / (name + ".npy"))
+        return e4m3(numbers) if numbers.dtype == np.uint8 else numbers.astype(np.float64)
 
     wrong, whole = 0, {}
     for name, right in steps(lambda name: Bounded(load(name)), heads, key_heads):

@@ -1,5 +1,5 @@
 //! `inference FOLDER HEADS KEY_HEADS` reads ids.npy and the weights of a decoder from a folder, as `decoder.py` makes them, and writes what
-//! each step leaves: the forward pass in f16 with sums of f32, on the GPU if there is one, else on the PTX executor.
+//! each step leaves: the forward pass in f16 and 8-bit floats, on the GPU if there is one, else on the PTX executor.
 
 mod decoder;
 
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use cutemplate::device::{Buffer, Device, Number};
-use cutemplate::dtype::{DType, f16};
+use cutemplate::dtype::f16;
 use cutemplate::verify::{Tensor, npy};
 use cutemplate::view::ViewLayout;
 
-use crate::decoder::{Decoder, Failed, HEAD, Sizes, Weights};
+use crate::decoder::{Decoder, Failed, HEAD, Scaled, Sizes, Weights, blocks_of};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,66 +40,70 @@ impl Folder<'_> {
     }
 
     /// The shape of a file, and its elements by rows.
-    fn read<T: Number>(&self, name: &str, dtype: DType) -> Result<(Vec<i64>, Vec<T>), Failed> {
-        let array = npy::open(&self.file(name), dtype)?;
+    fn read<T: Number>(&self, name: &str) -> Result<(Vec<i64>, Vec<T>), Failed> {
+        let array = npy::open(&self.file(name), T::DTYPE)?;
         let layout = ViewLayout::row_major(array.shape()).ok_or("more elements than an address reaches")?;
         let shape = array.shape().to_vec();
-        let mut tensor = Tensor::new(dtype, layout)?;
+        let mut tensor = Tensor::new(T::DTYPE, layout)?;
         array.read_into(&mut tensor)?;
         Ok((shape, tensor.to_vec().unwrap_or_default()))
     }
 
     /// A tensor on the device, where the file has this shape.
-    fn tensor(&self, name: &str, shape: &[i64]) -> Result<Buffer<f16>, Failed> {
-        let (found, elements) = self.read::<f16>(name, DType::F16)?;
+    fn tensor<T: Number>(&self, name: &str, shape: &[i64]) -> Result<Buffer<T>, Failed> {
+        let (found, elements) = self.read::<T>(name)?;
         if found != shape {
             return Err(format!("{}: found {found:?}, required {shape:?}", self.file(name).display()).into());
         }
         Ok(self.device.put(&elements)?)
     }
 
+    /// 8-bit floats, and the scales of their blocks.
+    fn scaled(&self, name: &str, shape: [i64; 2]) -> Result<Scaled, Failed> {
+        let blocks = shape.map(blocks_of);
+        let (bits, scales) = (format!("{name}_weights"), format!("{name}_weight_scales"));
+        Ok(Scaled { bits: self.tensor(&bits, &shape)?, scales: self.tensor(&scales, &blocks)? })
+    }
+
     fn weights(&self, sizes: Sizes) -> Result<Weights, Failed> {
-        let Sizes { vocabulary, features, heads, key_heads, hidden, .. } = sizes;
+        let Sizes { vocabulary, features, heads, key_heads, experts, hidden, .. } = sizes;
         Ok(Weights {
             table: self.tensor("table", &[vocabulary, features])?,
             attention_norm: self.tensor("attention_norm", &[features])?,
-            qkv: self.tensor("qkv_weights", &[features, (heads + 2 * key_heads) * HEAD])?,
-            out: self.tensor("out_weights", &[heads * HEAD, features])?,
+            qkv: self.scaled("qkv", [(heads + 2 * key_heads) * HEAD, features])?,
+            out: self.scaled("out", [features, heads * HEAD])?,
             hidden_norm: self.tensor("hidden_norm", &[features])?,
-            gate_up: self.tensor("gate_up_weights", &[features, 2 * hidden])?,
-            down: self.tensor("down_weights", &[hidden, features])?,
+            router: self.tensor("router_weights", &[features, experts])?,
+            gate_up: self.tensor("gate_up_weights", &[experts, features, 2 * hidden])?,
+            down: self.tensor("down_weights", &[experts, hidden, features])?,
             final_norm: self.tensor("final_norm", &[features])?,
-            unembed: self.tensor("unembed_weights", &[features, vocabulary])?,
+            unembed: self.scaled("unembed", [vocabulary, features])?,
         })
     }
 
     /// What the files and the command line say, together.
     fn sizes(&self, ids: &[i64], [heads, key_heads]: [i64; 2]) -> Result<Sizes, Failed> {
-        let ((table, _), (down, _)) =
-            (self.read::<f16>("table", DType::F16)?, self.read::<f16>("down_weights", DType::F16)?);
-        let (&[tokens], &[vocabulary, features], &[hidden, _]) = (ids, &table[..], &down[..]) else {
+        let ((table, _), (down, _)) = (self.read::<f16>("table")?, self.read::<f16>("down_weights")?);
+        let (&[tokens], &[vocabulary, features], &[experts, hidden, _]) = (ids, &table[..], &down[..]) else {
             return Err(
-                format!("found ids {ids:?}, table {table:?}, down_weights {down:?}, required 1, 2 and 2 axes").into()
+                format!("found ids {ids:?}, table {table:?}, down_weights {down:?}, required 1, 2 and 3 axes").into()
             );
         };
         if key_heads < 1 || heads % key_heads != 0 {
             return Err(format!("found {heads} heads and {key_heads} of keys, required a multiple of them").into());
         }
-        Ok(Sizes { tokens, vocabulary, features, heads, key_heads, hidden })
+        Ok(Sizes { tokens, vocabulary, features, heads, key_heads, experts, hidden })
     }
 
     fn forward(&self, heads: [i64; 2]) -> Result<(), Failed> {
-        let (shape, ids) = self.read::<i32>("ids", DType::I32)?;
+        let (shape, ids) = self.read::<i32>("ids")?;
         let sizes = self.sizes(&shape, heads)?;
         let decoder = Decoder::new(&self.device, sizes)?;
         let steps = decoder.forward(&self.device.put(&ids)?, &self.weights(sizes)?)?;
-        for (name, columns, values) in &steps.halves {
-            let tensor = Tensor::of(&values.to_vec()?, &[sizes.tokens, *columns]).ok_or("too little memory")?;
-            npy::write(&self.file(name), &tensor)?;
+        for (name, tensor) in &steps.0 {
+            npy::write(&self.file(name), tensor)?;
         }
-        let all = steps.log_probabilities.to_vec()?;
-        let tensor = Tensor::of(&all, &[sizes.tokens, sizes.vocabulary]).ok_or("too little memory")?;
-        npy::write(&self.file("log_probabilities"), &tensor)?;
+        let all: Vec<f32> = steps.0.last().and_then(|(_, logs)| logs.to_vec()).unwrap_or_default();
         let last = all.chunks(sizes.vocabulary.max(1) as usize).next_back().unwrap_or_default();
         match last.iter().enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b)) {
             Some((token, log)) => println!("next: token {token}, with probability {:.4}", log.exp()),

@@ -6,22 +6,35 @@ mod numpy;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Tokens, vocabulary, features, heads, heads of keys, and hidden features.
-const SIZES: &str = "50, 496, 96, 4, 2, 160";
-const STEPS: [&str; 15] = [
+/// Tokens, vocabulary, features, heads, heads of keys, experts, and hidden features.
+const SIZES: &str = "50, 496, 160, 4, 2, 4, 96";
+const STEPS: [&str; 28] = [
     "x",
     "normal",
+    "normal_scales",
+    "normal_8",
     "qkv",
     "turned",
     "mixed",
+    "mixed_scales",
+    "mixed_8",
     "attended",
     "x1",
     "hidden_normal",
+    "router",
+    "expert",
+    "weight",
+    "token",
+    "slot",
+    "ends",
     "gate_up",
     "hidden",
     "down",
+    "combined",
     "y",
     "final_normal",
+    "final_normal_scales",
+    "final_normal_8",
     "logits",
     "log_probabilities",
 ];
@@ -67,8 +80,14 @@ fn every_step_is_right_and_what_is_wrong_is_found() {
     // A step that another's numbers replace is wrong, and so is what comes of them.
     for (step, instead, wrong) in [
         ("x", "y", &["x", "normal", "x1", "hidden_normal"][..]),
+        ("normal_8", "final_normal_8", &["normal_8", "qkv"]),
+        ("normal_scales", "mixed_scales", &["normal_scales", "normal_8", "qkv"]),
         ("turned", "mixed", &["turned", "mixed"]),
-        ("attended", "down", &["attended", "x1", "hidden_normal"]),
+        ("attended", "combined", &["attended", "x1", "hidden_normal"]),
+        ("expert", "token", &["expert", "token", "slot", "ends"]),
+        ("weight", "x", &["weight", "combined"]),
+        ("slot", "expert", &["slot", "combined"]),
+        ("ends", "token", &["ends", "gate_up", "down"]),
         ("y", "x1", &["y"]),
         ("logits", "gate_up", &["logits", "log_probabilities"]),
     ] {
@@ -95,8 +114,8 @@ fn large_queries_leave_no_nan() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().to_str().expect("UTF-8");
     let large = format!(
-        "make(folder, {SIZES})\nfile = folder / 'qkv_weights.npy'\nqkv = np.load(file)\n\
-         qkv[:, : 4 * HEAD] *= 200\nnp.save(file, qkv)"
+        "make(folder, {SIZES})\nfile = folder / 'qkv_weight_scales.npy'\nscales = np.load(file)\n\
+         scales[: 4 * HEAD // BLOCK] *= 200\nnp.save(file, scales)"
     );
     python(&large, path);
     forward(path);
@@ -118,9 +137,9 @@ fn what_does_not_fit_is_refused_in_words() {
     };
     assert_eq!(refused(&[]), "usage: inference FOLDER HEADS KEY_HEADS\n");
     assert!(refused(&[path, "4", "2"]).contains("ids.npy"));
-    python("make(folder, 3, 40, 32, 4, 2, 64)", path);
+    python("make(folder, 3, 40, 32, 4, 2, 3, 64)", path);
     assert!(refused(&[path, "4", "3"]).contains("found 4 heads and 3 of keys, required a multiple of them"));
-    assert!(refused(&[path, "8", "2"]).contains("qkv_weights.npy: found [32, 256], required [32, 384]"));
+    assert!(refused(&[path, "8", "2"]).contains("qkv_weights.npy: found [256, 32], required [384, 32]"));
     // A token outside of the vocabulary has no probabilities, and those that see it have none.
     python("np.save(folder / 'ids.npy', np.array([1, 40, 2], dtype=np.int32))", path);
     forward(path);
