@@ -2,9 +2,12 @@
 //
 // O = softmax(scale * Q @ K^T) @ V of each head, by TMA and WGMMA. K and V pass in steps; scores stay in registers.
 // Launch: [[ c.threads ]] threads, as many CTAs as are resident, [[ c.smem_bytes ]] bytes of dynamic shared memory.
-#pragma once{% include "wgmma_shapes.cuh" %}
+#pragma once
 
 #include <cute/tensor.hpp>
+{%- for header in headers %}
+#include <[[ header ]]>
+{%- endfor %}
 #include <cutlass/arch/barrier.h>
 #include <cutlass/arch/reg_reconfig.h>
 

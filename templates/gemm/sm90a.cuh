@@ -3,9 +3,12 @@
 // D = epilogue(A @ B{% for t in c.reads() %}, [[ t.is.name ]]{% endfor %}) by TMA and WGMMA: [[ c.majors() ]].
 // Launch: [[ c.threads ]] threads, [[ c.smem_bytes ]] bytes of dynamic shared memory, as many clusters as are resident.
 // A cluster has [[ cluster[0] ]] x [[ cluster[1] ]] x [[ cluster[2] ]] CTAs along M, N and K.
-#pragma once{% include "wgmma_shapes.cuh" %}
+#pragma once
 
 #include <cute/tensor.hpp>
+{%- for header in headers %}
+#include <[[ header ]]>
+{%- endfor %}
 #include <cutlass/arch/barrier.h>
 #include <cutlass/arch/reg_reconfig.h>
 

@@ -45,9 +45,6 @@ const RECIPES: &[&str] = &[
     "epilogue=relu(a), a\nout=f32\nd=col\nbatched=true\ntile=64x64x32\ncluster=1x2",
 ];
 
-/// What texts that come first do not want, and later ones do.
-const EXTENDED: &str = "CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED";
-
 /// Batches, where there are any.
 const BATCHES: i64 = 3;
 
@@ -191,10 +188,8 @@ fn compare(recipes: &[&str]) -> usize {
         }
     }
     // The header takes as long as all of the calls.
-    let extended = files.iter().any(|file| file.text.contains(EXTENDED));
-    let defined = if extended { format!("#define {EXTENDED}\n") } else { String::new() };
     let text = format!(
-        "#define CUTLASS_ENABLE_DIRECT_CUDA_DRIVER_CALL\n{defined}#include <cstdio>\n#include <cuda.h>\n{includes}\
+        "#define CUTLASS_ENABLE_DIRECT_CUDA_DRIVER_CALL\n#include <cstdio>\n#include <cuda.h>\n{includes}\
          using namespace cute;\n{HEAD}\nint main()\n{{\n{calls}  return 0;\n}}\n"
     );
     files.push(SourceFile { name: "maps.cpp".into(), text });

@@ -19,7 +19,7 @@ use cutlass_sys::Finder;
 use half::{bf16, f16};
 
 use crate::gpu;
-use crate::kernels::{Kernel, Problem, Tally, Tensors, ahead_of};
+use crate::kernels::{Kernel, Problem, Tally, Tensors};
 
 /// Kernels that are compiled together: fewer of those whose own text takes longer than CuTe's headers.
 fn together(kernels: &[Kernel]) -> usize {
@@ -114,7 +114,7 @@ impl Source {
 /// The headers as they are, and all entries in the translation unit of the first kernel.
 fn unit_of(first: &Kernel, files: &[SourceFile]) -> Vec<SourceFile> {
     let (entries, mut unit): (Vec<SourceFile>, _) = files.iter().cloned().partition(|f| f.name.ends_with(".cu"));
-    let text = std::iter::once(ahead_of(&unit)).chain(entries.iter().map(|f| f.text.as_str())).collect();
+    let text = entries.iter().map(|f| f.text.as_str()).collect();
     unit.push(SourceFile { name: first.unit.entry().name.clone(), text });
     unit
 }

@@ -226,24 +226,25 @@ impl MmaAtom {
         (self.shape[rows], self.shape[columns])
     }
 
-    /// The macro without which CuTe's headers leave the atom out: WGMMA of other extents N than the usual ones.
+    /// The headers that define the atom where `cute/tensor.hpp` does not: WGMMA of other extents N than the usual ones. They come after
+    /// `cute/tensor.hpp`. CuTe's macro for them would include the sparse atoms too, and nvcc would take half a minute longer.
     ///
-    /// *Law.* It is named for exactly the atoms of the headers whose names end in `_ext`.
+    /// *Law.* They are named for exactly the atoms of the headers whose names end in `_ext`.
     ///
-    /// *Source.* `cute/arch/mma_sm90.hpp`.
+    /// *Source.* `cute/arch/mma_sm90_gmma_ext.hpp`, `cute/atom/mma_traits_sm90_gmma_ext.hpp`.
     ///
     /// ```
     /// use cute_layout::atom::MmaAtom;
-    /// assert_eq!(MmaAtom::named("SM90_64x256x16_F32F16F16_SS")?.wants_macro(), None);
+    /// assert!(MmaAtom::named("SM90_64x256x16_F32F16F16_SS")?.headers().is_empty());
     /// let of_224 = MmaAtom::named("SM90_64x224x16_F32F16F16_SS")?;
-    /// assert_eq!(of_224.wants_macro(), Some("CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED"));
+    /// assert_eq!(of_224.headers(), ["cute/arch/mma_sm90_gmma_ext.hpp", "cute/atom/mma_traits_sm90_gmma_ext.hpp"]);
     /// # Ok::<(), cute_layout::layout::LayoutError>(())
     /// ```
     #[must_use]
-    pub fn wants_macro(&self) -> Option<&'static str> {
+    pub fn headers(&self) -> &'static [&'static str] {
         let [_, n, _] = self.shape;
         let is_extended = self.name.starts_with("SM90_64x") && !Family::USUAL_N.contains(&n);
-        is_extended.then_some("CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED")
+        if is_extended { &["cute/arch/mma_sm90_gmma_ext.hpp", "cute/atom/mma_traits_sm90_gmma_ext.hpp"] } else { &[] }
     }
 
     /// Where the facts come from: a CUTLASS header, and a section of the PTX ISA (empty where there is none).

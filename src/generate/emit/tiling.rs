@@ -165,6 +165,12 @@ fn shape_text(shape: &IntTuple) -> String {
 }
 
 impl Tiling {
+    /// The headers of its atoms that `cute/tensor.hpp` does not include.
+    pub fn headers(&self) -> &'static [&'static str] {
+        let of = self.mmas.iter().filter_map(|mma| Some(mma.tiled().ok()?.atom().headers()));
+        of.max_by_key(|headers| headers.len()).unwrap_or_default()
+    }
+
     /// The types of the text: tiles, tensors in shared memory, MMA, copies.
     pub fn aliases(&self) -> Vec<Alias> {
         let mut all: Vec<Alias> = self.mmas.iter().flat_map(TileMma::tile_aliases).chain(self.smem_aliases()).collect();

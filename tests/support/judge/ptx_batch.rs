@@ -13,7 +13,7 @@ use cutemplate::exec::{Options, Program};
 use cutemplate::plan::Plan;
 use cutlass_sys::Finder;
 
-use crate::kernels::{Kernel, Problem, Tensors, ahead_of};
+use crate::kernels::{Kernel, Problem, Tensors};
 use crate::made;
 
 /// How a kernel declares dynamic shared memory, if it has any.
@@ -130,7 +130,7 @@ pub(crate) fn text(kernels: &[(&Plan, &[SourceFile])]) -> Result<String, String>
     let files = || kernels.iter().flat_map(|(_, own)| own.iter());
     let entries = files().filter(|f| f.name.ends_with(".cu"));
     let includes = entries.map(|f| format!("#include \"{}\"\n", f.name));
-    let text = std::iter::once(ahead_of(files()).to_owned()).chain(includes).collect();
+    let text = includes.collect();
     let all: Vec<SourceFile> = files().cloned().chain([SourceFile { name: "batch.cu".into(), text }]).collect();
     flags.extend(["-o", "batch.ptx", "batch.cu"]);
     let made = made::once(&compiler, &flags, &all, "batch.ptx")?;

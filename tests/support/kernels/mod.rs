@@ -21,13 +21,6 @@ use cutemplate::recipe::Recipe;
 pub(crate) use problem::{Problem, Tensors};
 pub(crate) use random::Random;
 
-/// What stands ahead of the texts of several kernels: the text of one may want CuTe to be included otherwise than that of another.
-pub(crate) fn ahead_of<'a>(files: impl IntoIterator<Item = &'a SourceFile>) -> &'static str {
-    let mut texts = files.into_iter().map(|file| &file.text);
-    let wants = "#define CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED\n";
-    if texts.any(|text| text.contains(wants)) { wants } else { "" }
-}
-
 /// A planned recipe and its text.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {

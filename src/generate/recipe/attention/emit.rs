@@ -82,8 +82,8 @@ struct Sm80<'a> {
 #[template(path = "attention/sm90a.cuh")]
 struct Sm90a<'a> {
     c: Common<'a>,
-    /// The macro that CuTe needs before its headers.
-    wants: Option<&'static str>,
+    /// Those of CuTe that `cute/tensor.hpp` does not include.
+    headers: &'static [&'static str],
     /// How many arrivals complete each ring's barriers.
     arrivals: Arrivals,
     pingpong: bool,
@@ -198,7 +198,7 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         Isa::Sm80 => emit::text(&Sm80 { c }),
         Isa::Sm90a => emit::text(&Sm90a {
             c,
-            wants: tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
+            headers: tiling.headers(),
             arrivals: tiling.arrivals(&tiling.pipelines[0]),
             pingpong: own.pingpong,
             registers: [Task::Produce, Task::Consume].map(|task| registers(tiling, task)),

@@ -76,8 +76,8 @@ struct Sm90a<'a> {
     cluster: [u32; 3],
     teams: u32,
     sharing: Sharing,
-    /// The macro that CuTe needs before its headers.
-    wants: Option<&'static str>,
+    /// Those of CuTe that `cute/tensor.hpp` does not include.
+    headers: &'static [&'static str],
     /// What barriers wait for.
     arrivals: Arrivals,
 }
@@ -482,7 +482,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                     (_, 2..) => Sharing::SplitK,
                     _ => Sharing::Cooperative,
                 },
-                wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
+                headers: part.tiling.headers(),
                 arrivals: part.arrivals(),
             })
         }
