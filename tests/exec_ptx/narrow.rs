@@ -19,6 +19,7 @@ use crate::kernels::gemm::sized;
 use crate::own::{BOUNDED, built, gemm, launch, program, targets};
 use crate::ptx_batch::text;
 use crate::together::of_entries;
+use crate::whole;
 
 /// Two tiles a CTA and more, a k-tile of one instruction; each pair of types once, and each type of D.
 const KERNELS: [&str; 8] = [
@@ -44,37 +45,47 @@ static COMPILED: LazyLock<Vec<(Kernel, String)>> = LazyLock::new(|| {
 /// M, N, K: on all sides more than a tile, and less; k-tiles that are no multiple of those between additions in f32; one element.
 const EXTENTS: [[i64; 3]; 4] = [[136, 72, 176], [200, 130, 400], [65, 129, 33], [1, 1, 16]];
 
-fn are_right(extents: &[[i64; 3]], fill: Fill, modes: Modes, tensor_cores: TensorCores) {
-    for (kernel, ptx) in &*COMPILED {
-        let program = program(kernel, ptx.as_str()).with(Options { modes, tensor_cores, ..BOUNDED });
-        for (seed, extents) in (1_u64..).zip(extents) {
-            // Rows of A and B begin at multiples of 16 bytes, or anywhere.
-            for gap in [8, 1] {
-                let problem = sized(&kernel.plan, extents, Some(gap), fill, seed);
-                let ran = launch(kernel, &program, &problem);
-                assert!(ran.report.is_clean(), "{kernel}\n{problem}\n{}", ran.report);
-                assert_eq!(ran.wrong, None, "{kernel}\n{problem}, {tensor_cores:?}");
-            }
+fn is_right((kernel, ptx): &(Kernel, String), extents: &[i64; 3], gap: i64, fill: Fill, modes: Modes) {
+    let tensor_cores = TensorCores::Hopper;
+    let program = program(kernel, ptx.as_str()).with(Options { modes, tensor_cores, ..BOUNDED });
+    let problem = sized(&kernel.plan, extents, Some(gap), fill, extents.iter().sum::<i64>() as u64);
+    let ran = launch(kernel, &program, &problem);
+    assert!(ran.report.is_clean(), "{kernel}\n{problem}\n{}", ran.report);
+    assert_eq!(ran.wrong, None, "{kernel}\n{problem}, {tensor_cores:?}");
+}
+
+/// Rows of A and B begin at multiples of 16 bytes, or anywhere.
+const GAPS: [i64; 2] = [8, 1];
+
+fn are_right(extents: &[[i64; 3]], fill: Fill) {
+    for kernel in &*COMPILED {
+        for extents in extents {
+            GAPS.map(|gap| is_right(kernel, extents, gap, fill, Modes::ALL));
         }
     }
 }
 
 #[test]
 fn integers_of_8_bits_are_right_and_silent() {
-    are_right(&EXTENTS, Fill::Integers, Modes::ALL, TensorCores::Hopper);
+    are_right(&EXTENTS, Fill::Integers);
 }
 
+/// Each kernel has each pair of a gap and a fill with other extents; asked for, with all.
 #[test]
 fn sums_of_a_chip_are_within_the_bound() {
-    for fill in [Fill::Normal, Fill::Specials] {
-        are_right(&EXTENTS, fill, Modes::PLAIN, TensorCores::Hopper);
+    let pairs = GAPS.map(|gap| [(gap, Fill::Normal), (gap, Fill::Specials)]).concat();
+    for (turn, kernel) in COMPILED.iter().enumerate() {
+        for (at, (gap, fill)) in pairs.iter().enumerate() {
+            let extents = EXTENTS.iter().enumerate().filter(|(i, _)| whole::is_asked_for() || (turn + at) % 4 == *i);
+            extents.for_each(|(_, extents)| is_right(kernel, extents, *gap, *fill, Modes::PLAIN));
+        }
     }
 }
 
 /// Fewer rows than a tile has, and scales in rows of 1, 3, 5 or 130 elements: TMA would take multiples of four.
 #[test]
 fn scales_lie_in_rows_of_any_length() {
-    are_right(&[[1, 257, 640], [3, 7, 129], [130, 5, 300]], Fill::Small, Modes::ALL, TensorCores::Hopper);
+    are_right(&[[1, 257, 640], [3, 7, 129], [130, 5, 300]], Fill::Small);
 }
 
 /// Elements of e4m3 and a scale for 128 of each row, by `rows`.

@@ -7,11 +7,13 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cutemplate::arch::Arch;
 use cutemplate::build::{Compiler, write_if_changed};
 use cutemplate::dtype::{Bool, DType, E4m3, E5m2};
 use cutemplate::emit::SourceFile;
 use cutemplate::launch::cudarc::driver::CudaStream;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, LaunchError};
+use cutemplate::plan::Plan;
 use cutemplate::recipe::{ElementwiseApply, Gemm, Recipe, TensorArgs};
 use cutemplate::verify::Tensor;
 use cutemplate::view::{Args, DeviceMemory};
@@ -21,9 +23,10 @@ use half::{bf16, f16};
 use crate::gpu;
 use crate::kernels::{Kernel, Problem, Tally, Tensors};
 
-/// Kernels that are compiled together: fewer of those whose own text takes longer than CuTe's headers.
+/// Kernels of the same targets that are compiled together: fewer of those whose own text takes longer than CuTe's headers.
 fn together(kernels: &[Kernel]) -> usize {
-    if kernels.iter().any(|kernel| kernel.plan.family() == Gemm::FAMILY) { 2 } else { 12 }
+    let is_long = |plan: &Plan| plan.family() == Gemm::FAMILY || plan.targets().archs().contains(&Arch::Sm90a);
+    if kernels.iter().any(|kernel| is_long(&kernel.plan)) { 2 } else { 12 }
 }
 
 /// `$body` with `$T` as the Rust type of an element type.
@@ -142,7 +145,8 @@ pub(crate) fn run(
 ) {
     let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
     let source = Source::new();
-    let batches: Vec<&[Kernel]> = even_chunks(kernels).collect();
+    let batches: Vec<&[Kernel]> =
+        kernels.chunk_by(|a, b| a.plan.targets() == b.plan.targets()).flat_map(even_chunks).collect();
     let shared = Shared { gpu, turn: Mutex::new(()), dead: AtomicBool::new(false) };
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
     std::thread::scope(|scope| {
