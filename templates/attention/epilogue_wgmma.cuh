@@ -3,7 +3,7 @@
 template <class TOrO, class Rows>
 CUTE_DEVICE
 void
-store(Params const& params, Work const& work, TOrO& tOrO, Rows const& softmax, SharedStorage& shared)
+store(Params const& params, Work const& work, TOrO& tOrO, Rows& softmax, SharedStorage& shared)
 {
 {% include "attention/finish.cuh" %}
   Tensor tOrE = rounded(tOrO);                                                                 // (MMA,MMA_M,MMA_N)

@@ -39,8 +39,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
   Tensor rows_c = by_rows(thr_scores.partition_C(make_identity_tensor(TileS{})));              // (ROWS,COLUMNS) -> (query,key)
   Steps const all(params, work);
   Softmax<decltype(size<0>(rows_c))::value> softmax;
-  // Base 2. Scores are those of a positive scale, or 0.
-  float const scale = params.scale == 0 ? 1 : __fmul_rn(fabsf(params.scale), 1.44269504088896f);
+  Scoring const scoring(params);
   output_mma.accumulate_ = GMMA::ScaleOut::One;
   clear(tOrO);
   queries.full[at.q.stage].wait(at.q.phase);

@@ -20,9 +20,10 @@ auxiliary(Work const& work, Of const* ptr, Strides const& strides)
 // is that of the key that it is aligned with.
 struct Scoring
 {
+  static constexpr bool reads = [[ score.aux.len() ]] > 0;  // elements, which lie among queries and keys
   static constexpr float scale = 1.44269504088896f;  // of scores to base 2
 
-  float given;  // a scale of 0 has made Q 0
+  float given;  // a scale of 0 has made products 0
   Op op;
 
   CUTE_DEVICE
@@ -46,7 +47,7 @@ struct Scoring
       CUTE_UNROLL
       for (int n = 0; n < size<1>(scores); ++n) {
         int const k = key + get<1>(crd(row,n));
-        if (q < work.len_q && k < work.len_k) {
+        if (!reads || (q < work.len_q && k < work.len_k)) {
           float const score = __fmul_rn(scores(row,n), given);
           scores(row,n) = op(score, batch, head, own, float(k)[[ score.elements("(q,k)") ]]);
         }

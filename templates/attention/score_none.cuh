@@ -1,7 +1,7 @@
 // Scores as they are.
 struct Scoring
 {
-  float scale;  // of scores to base 2; a scale of 0 has made Q 0
+  float scale;  // of scores to base 2; a scale of 0 has made products 0
 
   CUTE_DEVICE
   Scoring(Params const& params)

@@ -40,16 +40,7 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% include "attention/steps.cuh" %}
 
-{% match c.score -%}
-{% when Some with (score) -%}
-{% include "attention/score.cuh" %}
-{%- when None -%}
-{% include "attention/score_none.cuh" %}
-{%- endmatch %}
-
-{% include "attention/softmax.cuh" %}
-
-{% include "attention/weights.cuh" %}
+{% include "attention/scores.cuh" %}
 
 {% include "attention/factor.cuh" %}
 

@@ -59,9 +59,7 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 {% include "attention/tma_rows.cuh" %}
 {% include "attention/producer.cuh" %}
 
-{% include "attention/softmax.cuh" %}
-
-{% include "attention/weights.cuh" %}
+{% include "attention/scores.cuh" %}
 
 {% include "attention/turns.cuh" %}
 

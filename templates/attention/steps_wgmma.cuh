@@ -22,10 +22,11 @@
         tSrS(j) = params.scale < 0 ? -tSrS(j) : 0 * tSrS(j);
       }
     }
+    scoring.apply(params, work, rows_s, rows_c, all.key(i));
     if constexpr (decltype(masked)::value) {
       all.hide(rows_s, rows_c, i);
     }
-    softmax.step(rows_s, scale);
+    softmax.step(rows_s, scoring.scale);
   };
   auto const end_v = [&] {
     warpgroup_wait<0>();

@@ -81,14 +81,14 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "elements of queries that are not there",
         settings: SCORED,
-        from: "if (q < work.len_q && k < work.len_k)",
-        to: "if (k < work.len_k)",
+        from: "(q < work.len_q && k < work.len_k)",
+        to: "(k < work.len_k)",
     },
     Defect {
         what: "elements of keys that are not there",
         settings: SCORED,
-        from: "if (q < work.len_q && k < work.len_k)",
-        to: "if (q < work.len_q)",
+        from: "(q < work.len_q && k < work.len_k)",
+        to: "(q < work.len_q)",
     },
     Defect {
         what: "a score without a key that counts four times",
@@ -188,7 +188,34 @@ const DEFECTS: &[Defect] = &[
 const SMALL_BY_TMA: &str =
     "dtype=bf16\nhead=40\nvalue=72\nmask=window\nvarlen=true\nlse=true\ntile=128x32\nstages=2\nctas=3";
 
+/// The same with a function of scores, and one without a key.
+const SCORED_BY_TMA: &str = "head=16\nmask=causal\nvarlen=true\nsinks=true\ntile=128x32\nctas=3\nscore=|s, b, h, q, k, bias| s + bias - abs(q - k)\naux=f32:(?,?,1)";
+
 const BY_TMA_DEFECTS: &[Defect] = &[
+    Defect {
+        what: "a mask ahead of the function of scores",
+        settings: SCORED_BY_TMA,
+        from: "softmax.step(rows_s, scoring.scale)",
+        to: "scoring.apply(params, work, rows_s, rows_c, all.key(i)); softmax.step(rows_s, scoring.scale)",
+    },
+    Defect {
+        what: "the elements of another sequence",
+        settings: SCORED_BY_TMA,
+        from: "work.k.sequence * get<1>(matrix)",
+        to: "0",
+    },
+    Defect {
+        what: "the keys of another step",
+        settings: SCORED_BY_TMA,
+        from: "scoring.apply(params, work, rows_s, rows_c, all.key(i))",
+        to: "scoring.apply(params, work, rows_s, rows_c, all.key(0))",
+    },
+    Defect {
+        what: "a score without a key that counts before the last step",
+        settings: SCORED_BY_TMA,
+        from: "most[row] = fmaxf(before, score);",
+        to: "most[row] = score;",
+    },
     Defect {
         what: "K is released before it is read",
         settings: SMALL_BY_TMA,

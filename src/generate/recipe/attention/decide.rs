@@ -39,7 +39,7 @@ pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<
     let score = recipe.checked_score(&mut checks);
     let mut all = Vec::new();
     let fits = refuse(recipe, &mut checks);
-    for (isa, targets) in recipe.texts(targets) {
+    for (isa, targets) in Isa::among(targets) {
         let own = recipe.own(isa);
         if refuse_own(&own, &mut checks) && fits {
             all.extend(proved(recipe, own, &targets, &mut checks).map(|is| (is, targets)));

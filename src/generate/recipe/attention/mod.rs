@@ -144,14 +144,6 @@ impl Attention {
         self.value.unwrap_or(self.head)
     }
 
-    /// Texts and their architectures. Functions of scores and scores without a key are those of the text for all.
-    fn texts(&self, targets: &Targets) -> Vec<(Isa, Targets)> {
-        match self.is_scored() || self.sinks {
-            true => vec![(Isa::Sm80, targets.clone())],
-            false => Isa::among(targets).collect(),
-        }
-    }
-
     /// The settings of a text.
     fn own(&self, isa: Isa) -> Own {
         let longest = self.head.max(self.value());
@@ -175,7 +167,7 @@ impl Attention {
                 let tile = chosen(
                     self.tile,
                     match longest {
-                        ..=64 if !self.varlen && self.mask != Mask::Window => [192, 128],
+                        ..=64 if !self.varlen && self.mask != Mask::Window && !self.is_scored() => [192, 128],
                         ..=128 => [128, 128],
                         129..=192 => [128, 96],
                         _ => [128, 80],
