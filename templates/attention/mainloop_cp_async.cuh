@@ -8,7 +8,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   // Tensors
   //
 
-{% for t in c.reads() %}{% include "attention/rows.cuh" %}
+{% for t in c.rows %}{% include "attention/rows.cuh" %}
 {% endfor %}  auto const shape_Q = make_shape(work.len_q, Head{});
   auto const shape_K = make_shape(work.len_k, Head{});
   auto const shape_V = make_shape(Value{}, work.len_k);
@@ -43,22 +43,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   Tensor tVgV = thr_copy_v.partition_S(gV);                                                    // (CPY,CPY_N,CPY_K,steps)
   Tensor tVsV = partition_D(copy_v, threadIdx.x, sV);                                          // (CPY,CPY_N,CPY_K,STAGES)
 
-  Scores const scores_mma;
-  Output const output_mma;
-  auto const thr_scores = scores_mma.get_slice(threadIdx.x);
-  auto const thr_output = output_mma.get_slice(threadIdx.x);
-  decltype(thr_scores.partition_fragment_A(sQ(_,_,_0{}))) tSrQ;                                // (MMA,MMA_M,MMA_K)
-  decltype(thr_scores.partition_fragment_B(sK(_,_,_0{}))) tSrK;                                // (MMA,MMA_N,MMA_K)
-  decltype(thr_output.partition_fragment_B(sV(_,_,_0{}))) tOrV;                                // (MMA,MMA_N,MMA_K)
-  LdsmQ const ldsm_q;
-  LdsmK const ldsm_k;
-  LdsmV const ldsm_v;
-  Tensor tXsQ = partition_S(ldsm_q, threadIdx.x, sQ)(_,_,_,_0{});                                // (CPY,MMA_M,MMA_K)
-  Tensor tXrQ = make_tensor(tSrQ.data(), decltype(LdsmQ::retile(tSrQ.layout())){});            // (CPY,MMA_M,MMA_K)
-  Tensor tXsK = partition_S(ldsm_k, threadIdx.x, sK);                                          // (CPY,MMA_N,MMA_K,STAGES)
-  Tensor tXrK = make_tensor(tSrK.data(), decltype(LdsmK::retile(tSrK.layout())){});            // (CPY,MMA_N,MMA_K)
-  Tensor tXsV = partition_S(ldsm_v, threadIdx.x, sV);                                          // (CPY,MMA_N,MMA_K,STAGES)
-  Tensor tXrV = make_tensor(tOrV.data(), decltype(LdsmV::retile(tOrV.layout())){});            // (CPY,MMA_N,MMA_K)
+{% include "attention/fragments.cuh" %}
 
   //
   // The steps that the queries of the tile need
@@ -68,18 +53,9 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   Steps const all(params, work);
 
 {% include "attention/load.cuh" %}
+{% include "attention/begin.cuh" %}
 
-  //
-  // Mainloop
-  //
-
-  Tensor tOrO = partition_fragment_C(output_mma, TileO{});                                      // (MMA,MMA_M,MMA_N)
-  clear(tOrO);
-  Tensor cS = make_identity_tensor(TileS{});                                                   // (BM,BN) -> (query,key)
-  Tensor rows_c = by_rows(thr_scores.partition_C(cS));                                         // (ROWS,COLUMNS) -> (query,key)
-  Softmax<decltype(size<0>(rows_c))::value> softmax;
-  Scoring const scoring(params);
-{% include "attention/steps_cp_async.cuh" %}
+{% include "attention/loop_cp_async.cuh" %}
   cp_async_wait<0>();
   __syncthreads();  // all warps have read all stages, and nothing is on its way to them
   store(params, work, tOrO, softmax, shared);

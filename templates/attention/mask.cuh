@@ -44,14 +44,14 @@ private:
 };
 
 // Scores of keys that a query does not see become -inf.
-template <class Scores, class Crd>
+template <class Scores, class Crd, class Work>
 CUTE_DEVICE
 void
-apply(Mask const& mask, Scores&& scores, Crd const& crd, int query, int key)
+apply(Mask const& mask, Scores&& scores, Crd const& crd, Work const& work, int key)
 {
   CUTE_UNROLL
   for (int row = 0; row < size<0>(scores); ++row) {
-    int const own   = query + get<0>(crd(row,_0{}));
+    int const own   = work.query(get<0>(crd(row,_0{})));
     int const first = mask.first(own) - key;
     int const end   = mask.end(own) - key;
     CUTE_UNROLL

@@ -1,7 +1,7 @@
 [[ score.helpers ]]
 [[ score.functor ]]
 // The elements of a tensor for the queries and keys of the work.
-template <class Of, class Strides>
+template <class Work, class Of, class Strides>
 CUTE_DEVICE
 auto
 auxiliary(Work const& work, Of const* ptr, Strides const& strides)
@@ -39,11 +39,11 @@ struct Scoring
     Tensor m[[ t.is.name ]] = auxiliary(work, ptr_[[ t.is.name ]], [[ t.strides ]]);  // (SQ,SK)
 {%- endfor %}
     float const batch = work.batch;
-    float const head  = work.q.head;
     CUTE_UNROLL
     for (int row = 0; row < size<0>(scores); ++row) {
-      int const q     = work.first + get<0>(crd(row,_0{}));
-      float const own = q + work.len_k - work.len_q;
+      int const q      = work.query(get<0>(crd(row,_0{})));
+      float const own  = q + work.len_k - work.len_q;
+      float const head = work.head(get<0>(crd(row,_0{})));
       CUTE_UNROLL
       for (int n = 0; n < size<1>(scores); ++n) {
         int const k = key + get<1>(crd(row,n));

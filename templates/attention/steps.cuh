@@ -4,20 +4,34 @@ struct Steps
   using Step = decltype(size<0>(TileK{}));  // keys
 
   Mask mask;
-  int query;  // the first of the tile
+  Work const& work;
   int begin;  // the first step
   int count;
   int whole;  // from this number on every query sees all keys of a step
   int left;   // up to this one
 
   CUTE_DEVICE
-  Steps(Params const& params, Work const& work) : mask(params, work.len_q, work.len_k), query(work.first)
+  Steps(Params const& params, Work const& work) : mask(params, work.len_q, work.len_k), work(work)
   {
-    int const last = cute::min(query + size<0>(TileQ{}), work.len_q) - 1;
+    int const query = work.query(0);
+    int const last  = work.query(cute::min(size<0>(TileQ{}), work.rows() - work.first) - 1);
     begin = mask.first(query) / Step{};
     count = cute::max(0, ceil_div(cute::max(0, mask.end(last)), Step{}) - begin);
     whole = cute::min(count, cute::max(0, begin + count - cute::max(0, mask.end(query)) / Step{}));
     left  = cute::min(count, cute::max(whole, begin + count - ceil_div(mask.first(last), Step{})));
+  }
+
+  // Keeps those from `first` to before `end`.
+  CUTE_DEVICE
+  void
+  keep(int first, int end)
+  {
+    int const behind = cute::max(0, begin + count - end);
+    int const ahead  = cute::max(0, first - begin);
+    begin += ahead;
+    count  = cute::max(0, count - behind - ahead);
+    whole -= behind;
+    left  -= behind;
   }
 
   CUTE_DEVICE
@@ -42,7 +56,7 @@ struct Steps
   hide(Rows&& rows_s, Crd const& rows_c, int i) const
   {
     if (i < whole || i >= left) {
-      apply(mask, rows_s, rows_c, query, key(i));
+      apply(mask, rows_s, rows_c, work, key(i));
     }
   }
 };

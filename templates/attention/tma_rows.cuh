@@ -10,7 +10,7 @@ rows_of(T const& all, int head, int64_t sequence, int64_t apart)
     return domain_offset(replace<Rows>(make_coord(_0{}, _0{}), int(sequence)), all(_,_,head));
   }
 }
-{% for t in c.reads() %}
+{% for t in c.rows %}
 // [[ t.name ]] of a head of a sequence, as TMA coordinates. Heads, or batches, that are all the same one are 0 apart.
 CUTE_DEVICE
 auto

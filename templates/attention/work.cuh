@@ -17,6 +17,10 @@ struct Work
   int len_q;  // queries of the sequence
   int len_k;  // keys of the sequence
   int batch;  // the number of the sequence
+
+  CUTE_DEVICE int rows() const { return len_q; }
+  CUTE_DEVICE int query(int row) const { return first + row; }
+  CUTE_DEVICE int head(int) const { return q.head; }
 };
 
 // With a diagonal the last queries see the most keys: they come first, so that no CTA begins with much work late.

@@ -8,7 +8,7 @@ use cutemplate::recipe::{Attention, Recipe};
 use cutemplate::verify::Fill;
 
 use crate::catalogue::for_arch;
-use crate::kernels::attention::{packed, sized};
+use crate::kernels::attention::{packed, paged, sized};
 use crate::kernels::{Kernel, Problem};
 use crate::own::{built, is_right, program};
 
@@ -32,7 +32,7 @@ fn named(part: &str) -> impl Iterator<Item = &'static (Kernel, String)> {
 fn are_right(part: &str, problems: &[([i64; 5], &[f64])], fill: Fill) {
     for (kernel, text) in named(part) {
         let problem =
-            |((extents, scalars), seed): (&([i64; 5], &[f64]), u64)| sized(&kernel.plan, *extents, scalars, fill, seed);
+            |((extents, scalars), seed): (&([i64; 5], &[f64]), u64)| sized(&kernel.plan, extents, scalars, fill, seed);
         let problems: Vec<Problem> = problems.iter().zip(1..).map(problem).collect();
         is_right(kernel, program(kernel, text.clone()), problems);
     }
@@ -63,6 +63,26 @@ fn sequences_one_after_the_other() {
         problems.push(broken);
         is_right(kernel, program(kernel, text.clone()), problems);
     }
+}
+
+/// FlashAttention #2745, #2303, flashinfer#4401: pages of any size, splits without a key, several queries, sequences without keys, entries
+/// that name no page, more heads than a tile has rows.
+#[test]
+fn keys_in_pages() {
+    let (kernel, text) = KERNELS.iter().find(|(kernel, _)| kernel.plan.name().contains("paged")).expect("a text");
+    let cases: [([i64; 2], &[i64], [i64; 2]); 7] = [
+        ([1, 16], &[129, 0, 64], [8, 2]),
+        ([1, 1], &[70], [5, 1]),
+        ([3, 48], &[200, 63], [6, 2]),
+        ([1, 256], &[300, 1], [40, 4]),
+        ([9, 3], &[65, 5], [3, 3]),
+        ([1, 16], &[0], [2, 1]),
+        ([2, 7], &[100], [34, 2]),
+    ];
+    let problem = |((sizes, lengths, heads), seed): (([i64; 2], &[i64], [i64; 2]), u64)| {
+        paged(&kernel.plan, sizes, lengths, heads, &[0.125], Fill::Normal, seed)
+    };
+    is_right(kernel, program(kernel, text.clone()), cases.into_iter().zip(1..).map(problem));
 }
 
 /// FlashAttention #2470, #2192: no keys, no queries, one, a tile, less and more.

@@ -265,14 +265,14 @@ private:
 };
 
 // Scores of keys that a query does not see become -inf.
-template <class Scores, class Crd>
+template <class Scores, class Crd, class Work>
 CUTE_DEVICE
 void
-apply(Mask const& mask, Scores&& scores, Crd const& crd, int query, int key)
+apply(Mask const& mask, Scores&& scores, Crd const& crd, Work const& work, int key)
 {
   CUTE_UNROLL
   for (int row = 0; row < size<0>(scores); ++row) {
-    int const own   = query + get<0>(crd(row,_0{}));
+    int const own   = work.query(get<0>(crd(row,_0{})));
     int const first = mask.first(own) - key;
     int const end   = mask.end(own) - key;
     CUTE_UNROLL
@@ -304,6 +304,10 @@ struct Work
   int len_q;  // queries of the sequence
   int len_k;  // keys of the sequence
   int batch;  // the number of the sequence
+
+  CUTE_DEVICE int rows() const { return len_q; }
+  CUTE_DEVICE int query(int row) const { return first + row; }
+  CUTE_DEVICE int head(int) const { return q.head; }
 };
 
 // With a diagonal the last queries see the most keys: they come first, so that no CTA begins with much work late.
@@ -342,20 +346,34 @@ struct Steps
   using Step = decltype(size<0>(TileK{}));  // keys
 
   Mask mask;
-  int query;  // the first of the tile
+  Work const& work;
   int begin;  // the first step
   int count;
   int whole;  // from this number on every query sees all keys of a step
   int left;   // up to this one
 
   CUTE_DEVICE
-  Steps(Params const& params, Work const& work) : mask(params, work.len_q, work.len_k), query(work.first)
+  Steps(Params const& params, Work const& work) : mask(params, work.len_q, work.len_k), work(work)
   {
-    int const last = cute::min(query + size<0>(TileQ{}), work.len_q) - 1;
+    int const query = work.query(0);
+    int const last  = work.query(cute::min(size<0>(TileQ{}), work.rows() - work.first) - 1);
     begin = mask.first(query) / Step{};
     count = cute::max(0, ceil_div(cute::max(0, mask.end(last)), Step{}) - begin);
     whole = cute::min(count, cute::max(0, begin + count - cute::max(0, mask.end(query)) / Step{}));
     left  = cute::min(count, cute::max(whole, begin + count - ceil_div(mask.first(last), Step{})));
+  }
+
+  // Keeps those from `first` to before `end`.
+  CUTE_DEVICE
+  void
+  keep(int first, int end)
+  {
+    int const behind = cute::max(0, begin + count - end);
+    int const ahead  = cute::max(0, first - begin);
+    begin += ahead;
+    count  = cute::max(0, count - behind - ahead);
+    whole -= behind;
+    left  -= behind;
   }
 
   CUTE_DEVICE
@@ -380,7 +398,7 @@ struct Steps
   hide(Rows&& rows_s, Crd const& rows_c, int i) const
   {
     if (i < whole || i >= left) {
-      apply(mask, rows_s, rows_c, query, key(i));
+      apply(mask, rows_s, rows_c, work, key(i));
     }
   }
 };
@@ -500,6 +518,23 @@ produce(Params const& params, SharedStorage& shared)
     }
   }
 }
+
+// Scores as they are.
+struct Scoring
+{
+  float scale;  // of scores to base 2; a scale of 0 has made products 0
+
+  CUTE_DEVICE
+  Scoring(Params const& params)
+    : scale(params.scale == 0 ? 1 : __fmul_rn(fabsf(params.scale), 1.44269504088896f))
+  {}
+
+  template <class Scores, class Crd>
+  CUTE_DEVICE
+  void
+  apply(Params const&, Work const&, Scores&&, Crd const&, int) const
+  {}
+};
 
 // 2^x with a relative error of 2^-22 at most; results below 2^-126 are 0.
 CUTE_DEVICE
@@ -721,7 +756,7 @@ out(Params const& params, Work const& work)
 template <class TOrO, class Rows>
 CUTE_DEVICE
 void
-store(Params const& params, Work const& work, TOrO& tOrO, Rows const& softmax, SharedStorage& shared)
+store(Params const& params, Work const& work, TOrO& tOrO, Rows& softmax, SharedStorage& shared)
 {
   Tensor cO = make_identity_tensor(TileO{});                                                   // (BM,DV) -> (query,element)
   Tensor rows_o = by_rows(tOrO);                                                               // (ROWS,COLUMNS)
@@ -820,8 +855,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
   Tensor rows_c = by_rows(thr_scores.partition_C(make_identity_tensor(TileS{})));              // (ROWS,COLUMNS) -> (query,key)
   Steps const all(params, work);
   Softmax<decltype(size<0>(rows_c))::value> softmax;
-  // Base 2. Scores are those of a positive scale, or 0.
-  float const scale = params.scale == 0 ? 1 : __fmul_rn(fabsf(params.scale), 1.44269504088896f);
+  Scoring const scoring(params);
   output_mma.accumulate_ = GMMA::ScaleOut::One;
   clear(tOrO);
   queries.full[at.q.stage].wait(at.q.phase);
@@ -849,10 +883,11 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
         tSrS(j) = params.scale < 0 ? -tSrS(j) : 0 * tSrS(j);
       }
     }
+    scoring.apply(params, work, rows_s, rows_c, all.key(i));
     if constexpr (decltype(masked)::value) {
       all.hide(rows_s, rows_c, i);
     }
-    softmax.step(rows_s, scale);
+    softmax.step(rows_s, scoring.scale);
   };
   auto const end_v = [&] {
     warpgroup_wait<0>();

@@ -4,7 +4,7 @@
 
 use crate::batch;
 use crate::gpu;
-use crate::kernels::attention::{drawn, is_packed, packed, sized};
+use crate::kernels::attention::{drawn, is_packed, is_paged, packed, paged, sized};
 use crate::kernels::{Kernel, Tally};
 use crate::variables;
 use cutemplate::arch::{Arch, Targets};
@@ -48,7 +48,11 @@ fn the_catalogue_is_right_around_its_tiles() {
                 let lengths: [&[i64]; 2] = [&[*queries, 3, 129], &[*keys, 1, 300]];
                 packed(&kernel.plan, lengths, [*hq, *hk], &scalars, fill, 7)
             }
-            size => sized(&kernel.plan, *size, &scalars, fill, 7),
+            [_, queries, keys, hq, hk] if is_paged(&kernel.plan) => {
+                let lengths = [*keys, 0, 3 * *keys];
+                paged(&kernel.plan, [(*queries).min(5), 16], &lengths, [*hq, *hk], &scalars, fill, 7)
+            }
+            size => sized(&kernel.plan, size, &scalars, fill, 7),
         });
         sized.chain(kernel.problems(40, 400_000)).collect()
     });

@@ -65,6 +65,9 @@ const SMALL: &str = "head=24\nmask=window\nlse=true\nsm80_tile=64x16\nsm80_stage
 /// With a function of scores, and one without a key.
 const SCORED: &str = "head=16\nmask=causal\nsinks=true\nsm80_tile=64x16\nscore=|s, b, h, q, k, bias| s + bias - abs(q - k)\naux=f32:(?,?,?,1)";
 
+/// Several splits, a window that empties some of them.
+const PAGED: &str = "head=24\nmask=window\npaged=true\nsplit=32\nsm80_tile=16x16\nlse=true\nsinks=true";
+
 const DEFECTS: &[Defect] = &[
     Defect {
         what: "a query's own number for that of its key",
@@ -102,6 +105,43 @@ const DEFECTS: &[Defect] = &[
         from: "softmax.sink(__fmul_rn(static_cast<float const*>(params.sinks)[work.q.head], 1.44269504088896f)",
         to: "softmax.sink(static_cast<float const*>(params.sinks)[work.q.head]",
     },
+    Defect {
+        what: "the page of another key",
+        settings: PAGED,
+        from: "pages.offset(first + key, params.v_page",
+        to: "pages.offset(first, params.v_page",
+    },
+    Defect {
+        what: "a page that is none",
+        settings: PAGED,
+        from: "cute::min(table[entry], pages - 1)",
+        to: "table[entry]",
+    },
+    Defect {
+        what: "a split too few",
+        settings: PAGED,
+        from: "float values[columns] = {};\n  for (int split = 0;",
+        to: "float values[columns] = {};\n  for (int split = 1;",
+    },
+    Defect {
+        what: "splits overlap",
+        settings: PAGED,
+        from: "int const behind = cute::max(0, begin + count - end);",
+        to: "int const behind = cute::max(0, begin + count - end - 1);",
+    },
+    Defect {
+        what: "another query of the tile",
+        settings: PAGED,
+        from: "int query(int row) const { return (first + row) / group; }",
+        to: "int query(int row) const { return (first + row) % group; }",
+    },
+    Defect {
+        what: "sums of another maximum",
+        settings: PAGED,
+        from: "sum = __fmaf_rn(factor, own[1], sum)",
+        to: "sum = own[1] + sum",
+    },
+    Defect { what: "values that no split has left", settings: PAGED, from: "if (own[1] != 0)", to: "if (true)" },
     Defect { what: "a key too many", settings: SMALL, from: "query + own + right + 1", to: "query + own + right + 2" },
     Defect { what: "a key too few", settings: SMALL, from: "query + own - left", to: "query + own - left + 1" },
     Defect {

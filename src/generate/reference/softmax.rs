@@ -43,6 +43,9 @@ pub struct Softmax {
     /// Whether sequences lie one after the other: Q `(TQ,HQ,D)`, K `(TK,HK,D)`, V `(TK,HK,DV)`, and where the queries, and the keys, of
     /// each sequence begin, with the end of the last behind them. Queries of no sequence see no key.
     pub packed: bool,
+    /// Whether K and V are `(PAGES,PAGE,HK,..)`, and two further inputs say where keys lie: `(B,ENTRIES)`, the page of each part of a
+    /// sequence, and `(B)`, the keys of each. What names no page is taken for the nearest.
+    pub paged: bool,
     /// Whether the logarithm of each row's sum of exponentials is an output, behind O.
     pub lse: bool,
     /// The function of scores. Its inputs are the scaled score, the numbers of batch, head, query and key, and an element of each
@@ -131,12 +134,50 @@ fn between(starts: [&Tensor; 2], [queries, keys]: [usize; 2]) -> Vec<Sequence> {
     all
 }
 
+/// Where the keys of all sequences lie, as numbers of rows of pages, and which of them each sequence has.
+fn in_pages(
+    [table, lengths]: [&Tensor; 2],
+    [pages, page]: [usize; 2],
+    batches: usize,
+) -> Option<(Vec<usize>, Vec<[usize; 2]>)> {
+    let [table, lengths] = [table, lengths].map(elements);
+    let entries = table.len() / batches.max(1);
+    let (mut places, mut keys) = (Vec::new(), Vec::new());
+    for batch in 0..batches {
+        let begin = places.len();
+        let most = if pages > 0 { entries * page } else { 0 };
+        let length = size(*lengths.get(batch)? as i64).min(most);
+        let place = |key: usize| {
+            let entry = table.get(batch * entries + key / page)?;
+            Some(size(*entry as i64).min(pages - 1) * page + key % page)
+        };
+        places.extend((0..length).map(place).collect::<Option<Vec<_>>>()?);
+        keys.push([begin, places.len()]);
+    }
+    Some((places, keys))
+}
+
+/// Rows at these places.
+fn gathered(all: &[f32], places: &[usize], rows: usize) -> Vec<f32> {
+    let elements = all.len() / rows.max(1);
+    places.iter().flat_map(|place| &all[place * elements..(place + 1) * elements]).copied().collect()
+}
+
 impl<'a> Problem<'a> {
     fn of(softmax: &'a Softmax, inputs: &[&'a Tensor], scalars: &[f64]) -> Option<Self> {
         let [q, k, v, others @ ..] = inputs else { return None };
-        let (starts, others) = others.split_at_checked(if softmax.packed { 2 } else { 0 })?;
+        let (starts, others) = others.split_at_checked(if softmax.packed || softmax.paged { 2 } else { 0 })?;
         let (aux, sinks) = others.split_at_checked(others.len() - usize::from(softmax.sinks))?;
-        let (shape, sequences) = if softmax.packed {
+        let (mut of_k, mut of_v) = (elements(k), elements(v));
+        let (shape, sequences) = if softmax.paged {
+            let ([b, sq, _, _], [pages, page, ..]) = (q.shape(), k.shape()) else { return None };
+            let ([table, lengths], true) = (starts, k.shape()[..3] == v.shape()[..3]) else { return None };
+            let (places, keys) = in_pages([table, lengths], [*pages, *page].map(size), size(*b))?;
+            [&mut of_k, &mut of_v].into_iter().for_each(|all| *all = gathered(all, &places, size(pages * page)));
+            let of = |batch: usize| [batch * size(*sq), (batch + 1) * size(*sq)];
+            let of = |(batch, keys): (usize, &[usize; 2])| Sequence { queries: of(batch), keys: *keys };
+            (&q.shape()[..2], keys.iter().enumerate().map(of).collect())
+        } else if softmax.packed {
             let ([tq, _, _], [tk, _, _], [tv, _, _]) = (q.shape(), k.shape(), v.shape()) else { return None };
             let [of_queries, of_keys] = starts else { return None };
             (tk == tv && of_queries.shape() == of_keys.shape()).then_some(())?;
@@ -171,8 +212,8 @@ impl<'a> Problem<'a> {
             aux: aux.to_vec(),
             sinks: sinks.iter().flat_map(|sinks| elements(sinks)).collect(),
             q: elements(q),
-            k: elements(k),
-            v: elements(v),
+            k: of_k,
+            v: of_v,
             shape: shape.iter().copied().chain([*hq, *dv]).collect(),
             sequences,
             heads: [*hq, *hk].map(size),

@@ -33,15 +33,29 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&[&str], &str, &str); 28] = [
+const BY_DIGEST: [(&[&str], &str, &str); 29] = [
+    (
+        &[
+            "attention/pages.cuh",
+            "attention/combine.cuh",
+            "attention/copy_rows.cuh",
+            "attention/load_pages.cuh",
+            "attention/mainloop_pages.cuh",
+            "attention/parts.cuh",
+            "attention/work_pages.cuh",
+        ],
+        "attention_bf16_64_causal_paged_lse_sm80",
+        "the loop is that of sm_80; rows lie in pages, and splits are combined",
+    ),
     (
         &[
             "attention/sm80.cuh",
             "attention/load.cuh",
             "attention/mainloop_cp_async.cuh",
-            "attention/steps_cp_async.cuh",
+            "attention/loop_cp_async.cuh",
+            "attention/fragments.cuh",
+            "attention/begin.cuh",
             "attention/factor.cuh",
-            "attention/score_none.cuh",
             "attention/epilogue.cuh",
         ],
         "attention_f16_72x40_window_lse_sm80",
@@ -117,7 +131,8 @@ const BY_DIGEST: [(&[&str], &str, &str); 28] = [
 ];
 
 /// Templates without a line that is theirs alone and holds no value: what they emit cannot be told from a text.
-const ONLY_VALUES: [(&str, &str); 13] = [
+const ONLY_VALUES: [(&str, &str); 14] = [
+    ("attention/scores.cuh", "how scores become weights, in each text of attention"),
     ("attention/work_of.cuh", "which work a CTA has: of batches, or of sequences"),
     ("attention/rows.cuh", "where the rows of one input begin, in each text of attention"),
     ("elementwise_apply/head.cuh", "opens each text of elementwise_apply"),

@@ -58,6 +58,10 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("a function of two scores", rejected("score=|s, b, h, q, k, x| s + x")),
         ("a bias without batches", rejected("score=|s, b, h, q, k, x| s + x\naux=f32:(?,?,1)")),
         ("a bias that is contiguous twice", rejected("varlen=true\nscore=|s, b, h, q, k, x| s + x\naux=f32:(?,1,1)")),
+        (
+            "pages of sequences one after the other, a bias, and splits of half a step",
+            rejected("paged=true\nvarlen=true\nsplit=48\nscore=|s, b, h, q, k, x| s + x\naux=f32:(?,?,1)"),
+        ),
         ("heads that are in no groups", unbound([1, 5, 7, 6, 4], |_| {})),
         ("queries without a head of keys", unbound([1, 5, 7, 6, 0], |_| {})),
         (

@@ -64,7 +64,11 @@ pub(crate) fn drawn(index: u64) -> Attention {
     let packed = varlen != (any && random.chance(20));
     let scored = random.chance(40).then(|| function(random, packed));
     let (score, aux) = scored.unwrap_or_else(|| (Attention::default().score, Vec::new()));
-    Attention {
+    let warps = if any { random.pick(&[0, 3, 16]) } else { random.pick(&[4, 4, 4, 2]) };
+    // Pages are drawn by numbers of their own too.
+    let of_pages = &mut Random::new(91, index);
+    let paged = of_pages.chance(25);
+    let drawn = Attention {
         score,
         aux,
         sinks: random.chance(25),
@@ -80,7 +84,21 @@ pub(crate) fn drawn(index: u64) -> Attention {
         lse: random.chance(50),
         sm80_tile: tile,
         sm80_stages: if long { None } else { random.pick(&[None, Some(1), Some(2), Some(3)]) },
-        sm80_warps: if any { random.pick(&[0, 3, 16]) } else { random.pick(&[4, 4, 4, 2]) },
+        sm80_warps: Some(warps),
+        ..Attention::default()
+    };
+    if !paged {
+        return drawn;
+    }
+    let ([rows, warps], step) = (of_pages.pick(&[[16, 1], [16, 1], [32, 1], [32, 2]]), of_pages.pick(&[16, 32, 48]));
+    Attention {
+        paged,
+        split: if any { of_pages.pick(&[0, 8, 96]) } else { step * of_pages.pick(&[1, 2, 5]) },
+        varlen: any && drawn.varlen,
+        sm80_tile: of_pages.chance(80).then_some(Extents([rows, step])),
+        sm80_stages: of_pages.pick(&[None, Some(1), Some(3)]),
+        sm80_warps: Some(warps),
+        ..drawn
     }
 }
 
@@ -106,11 +124,16 @@ pub(super) fn problem(plan: &Plan, random: &mut Random, scores: i64) -> Problem 
     };
     let scalars: Vec<f64> = plan.scalars().iter().map(&mut scalar).collect();
     let seed = random.word() >> 32;
-    let problem = if is_packed(plan) {
+    let problem = if is_paged(plan) {
+        let batches = random.pick(&[1, 2, 3]);
+        let keys: Vec<i64> = (0..batches).map(|_| random.pick(LENGTHS)).collect();
+        let page = random.pick(&[1, 3, 16, 48, 256]);
+        paged(plan, [of_queries[0].min(9), page], &keys, heads, &scalars, fill, seed)
+    } else if is_packed(plan) {
         packed(plan, [&of_queries, &of_keys], heads, &scalars, fill, seed)
     } else {
         let batches = random.pick(&[1, 1, 2, 3]);
-        sized(plan, [batches, of_queries[0], of_keys[0], heads[0], heads[1]], &scalars, fill, seed)
+        sized(plan, &[batches, of_queries[0], of_keys[0], heads[0], heads[1]], &scalars, fill, seed)
     };
     let shapes: Vec<Vec<i64>> = problem.layouts.iter().map(|layout| layout.layout.shape().to_vec()).collect();
     Problem { layouts: layouts(plan, random, &shapes), ..problem }
@@ -121,9 +144,43 @@ pub(crate) fn is_packed(plan: &Plan) -> bool {
     plan.operands().iter().any(|operand| operand.name == "StartsQ")
 }
 
+/// Whether keys lie in pages.
+pub(crate) fn is_paged(plan: &Plan) -> bool {
+    plan.operands().iter().any(|operand| operand.name == "Table")
+}
+
+/// So many queries of sequences of these lengths, whose keys lie in pages of so many. Pages lie in no order, one of them belongs to
+/// nobody, and entries behind the last page of a sequence name none.
+pub(crate) fn paged(
+    plan: &Plan,
+    [queries, page]: [i64; 2],
+    lengths: &[i64],
+    heads: [i64; 2],
+    scalars: &[f64],
+    fill: Fill,
+    seed: u64,
+) -> Problem {
+    let used: Vec<i64> = lengths.iter().map(|length| (length + page - 1) / page).collect();
+    let entries = used.iter().max().copied().unwrap_or(0) + (seed % 3) as i64;
+    let mut numbers: Vec<i64> = (0..=used.iter().sum()).collect();
+    Random::new(seed, 0).shuffle(&mut numbers);
+    let extents = [lengths.len() as i64, queries, entries, heads[0], heads[1], numbers.len() as i64, page];
+    let mut problem = sized(plan, &extents, scalars, fill, seed);
+    let mut next = numbers.into_iter();
+    for (batch, (length, used)) in (0..).zip(lengths.iter().zip(used)) {
+        problem.planted.push((4, vec![batch], *length as f32));
+        for entry in 0..entries {
+            let number = if entry < used { next.next() } else { None };
+            let other = if seed % 2 == 0 { -1 } else { 1 << 20 };
+            problem.planted.push((3, vec![batch, entry as u64], number.unwrap_or(other) as f32));
+        }
+    }
+    problem
+}
+
 /// The same of these extents, `[B, SQ, SK, HQ, HK]`: (B,S,H,D) without gaps.
-pub(crate) fn sized(plan: &Plan, extents: [i64; 5], scalars: &[f64], fill: Fill, seed: u64) -> Problem {
-    let shapes = plan.shapes(&extents).expect("extents of attention");
+pub(crate) fn sized(plan: &Plan, extents: &[i64], scalars: &[f64], fill: Fill, seed: u64) -> Problem {
+    let shapes = plan.shapes(extents).expect("extents of attention");
     let dense = |(operand, shape): (&Operand, &Vec<i64>)| {
         TensorLayout::from(operand.layout(shape, None).expect("few elements"))
     };
@@ -151,7 +208,7 @@ pub(crate) fn packed(
     });
     let [queries, keys] = [0, 1].map(|of| starts[of][starts[of].len() - 1] + around[1]);
     let extents = [starts[0].len() as i64, queries, keys, heads[0], heads[1]];
-    let mut problem = sized(plan, extents, scalars, fill, seed);
+    let mut problem = sized(plan, &extents, scalars, fill, seed);
     for (of, starts) in (3..).zip(&starts) {
         let start = |(number, start): (u64, &i64)| (of, vec![number], *start as f32);
         problem.planted.extend((0..).zip(starts).map(start));

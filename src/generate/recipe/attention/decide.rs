@@ -11,6 +11,10 @@ use crate::reference::{Softmax, Visible};
 use crate::tiling::{TileMma, Tiling};
 use crate::units::Bytes;
 
+/// The suffix of the entry that combines what splits have left, and rows of O of a CTA there.
+const COMBINE: &str = "combine";
+pub(super) const COMBINED: u32 = 4;
+
 /// The longest rows of Q and of V.
 const LONGEST: u32 = 256;
 
@@ -39,7 +43,7 @@ pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<
     let score = recipe.checked_score(&mut checks);
     let mut all = Vec::new();
     let fits = refuse(recipe, &mut checks);
-    for (isa, targets) in Isa::among(targets) {
+    for (isa, targets) in recipe.texts(targets) {
         let own = recipe.own(isa);
         if refuse_own(&own, &mut checks) && fits {
             all.extend(proved(recipe, own, &targets, &mut checks).map(|is| (is, targets)));
@@ -56,6 +60,7 @@ pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<
         // Each step rounds: the bound is that of the text with the most.
         step: all.iter().map(|(is, _)| is.tiling.tile[2]).min().unwrap_or(1),
         packed: recipe.varlen,
+        paged: recipe.paged,
         lse: recipe.lse,
         score: recipe.is_scored().then(|| score.clone()),
         sinks: recipe.sinks,
@@ -79,6 +84,8 @@ fn text(text: Text, name: &str, targets: &Targets) -> Plan {
         ..Entry::new(&name, tiling.threads(), Bytes(0))
     };
     let facts = Fact::of_tiling(tiling);
+    // A warp has a row of O.
+    let combine = recipe.paged.then(|| Entry::new(&format!("{name}_{COMBINE}"), 32 * COMBINED, Bytes(0)));
     let problem = launch::problem(recipe);
     let operands = launch::operands(recipe);
     let params = launch::params(&text.is, &operands, &problem);
@@ -86,7 +93,7 @@ fn text(text: Text, name: &str, targets: &Targets) -> Plan {
         rule: launch::rule(&text.is, &params),
         params,
         operands,
-        entries: vec![entry],
+        entries: core::iter::once(entry).chain(combine).collect(),
         scalars: recipe.scalars(),
         problem: Some(problem),
         ..Draft::of(recipe, &name, targets)
@@ -163,14 +170,16 @@ fn refuse(recipe: &Attention, checks: &mut Checks) -> bool {
         checks.require(whole, Code::TileSize, format!("{key}={elements}"), &required, because, &format!("{key}=64"));
         fits &= whole;
     }
-    checks.require(
-        recipe.ctas > 0,
-        Code::ThreadCount,
-        "ctas=0".to_owned(),
-        "1 or more",
-        "each computes tiles",
-        "ctas=132",
-    ) && fits
+    let [_, step] = recipe.own(Isa::Sm80).tile;
+    let (found, because) = (format!("split={}, {step} keys a step", recipe.split), "a CTA has whole steps");
+    let whole = !recipe.paged || (recipe.split > 0 && step > 0 && i64::from(recipe.split) % step == 0);
+    checks.require(whole, Code::TileDivides, found, "a multiple of the keys of a step", because, "split=512");
+    let because = "pages have sequences of their own lengths, and no extent says how many keys one has";
+    let found = format!("paged=true varlen={} aux of {} tensors", recipe.varlen, recipe.aux.len());
+    let alone = !recipe.paged || (!recipe.varlen && recipe.aux.is_empty());
+    checks.require(alone, Code::Variant, found, "neither varlen nor aux", because, "paged=true varlen=false");
+    let (found, because) = ("ctas=0".to_owned(), "each computes tiles");
+    checks.require(recipe.ctas > 0, Code::ThreadCount, found, "1 or more", because, "ctas=132") && fits
 }
 
 /// Settings of a text that are none; whether its tiling can be looked at.

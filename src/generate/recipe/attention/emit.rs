@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::decide::Decision;
+use super::decide::{COMBINED, Decision};
 use super::{Attention, Isa, Mask};
 use crate::dtype::DType;
 use crate::emit::{self, Alias, Assertion};
@@ -79,6 +79,18 @@ struct Sm80<'a> {
 }
 
 #[derive(Template)]
+#[template(path = "attention/pages.cuh")]
+struct Pages<'a> {
+    c: Common<'a>,
+    /// Steps of a split.
+    steps: i64,
+    /// Rows of O of a CTA that combines.
+    rows: u32,
+    /// The score of a head that has no value.
+    sink: &'static str,
+}
+
+#[derive(Template)]
 #[template(path = "attention/sm90a.cuh")]
 struct Sm90a<'a> {
     c: Common<'a>,
@@ -110,10 +122,6 @@ impl Common<'_> {
 
     fn lends(&self) -> bool {
         self.lent().count() > 0
-    }
-
-    fn reads(&self) -> &[Rows] {
-        &self.rows
     }
 }
 
@@ -169,6 +177,7 @@ fn registers(tiling: &Tiling, task: Task) -> u32 {
 pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> String {
     let Decision { recipe, own, tiling, smem, .. } = decision;
     let path = match own.isa {
+        _ if recipe.paged => "attention/pages.cuh",
         Isa::Sm80 => "attention/sm80.cuh",
         Isa::Sm90a => "attention/sm90a.cuh",
     };
@@ -181,7 +190,7 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         diagonal: recipe.has_diagonal(),
         window: recipe.mask == Mask::Window,
         varlen: recipe.varlen,
-        apart: recipe.apart(),
+        apart: recipe.modes("o")[0],
         lse: recipe.lse,
         pair: if recipe.dtype == DType::Bf16 { "bf16x2" } else { "f16x2" },
         threads: tiling.threads(),
@@ -195,6 +204,15 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         score: recipe.is_scored().then(|| Score::new(recipe, score)),
     };
     match own.isa {
+        _ if recipe.paged => emit::text(&Pages {
+            c,
+            steps: i64::from(recipe.split) / own.tile[1],
+            rows: COMBINED,
+            sink: match recipe.sinks {
+                true => "__fmul_rn(static_cast<float const*>(params.sinks)[head], 1.44269504088896f)",
+                false => "-INFINITY",
+            },
+        }),
         Isa::Sm80 => emit::text(&Sm80 { c }),
         Isa::Sm90a => emit::text(&Sm90a {
             c,

@@ -1,12 +1,12 @@
 //! Operands, parameters and the rule of a launch.
 
-use super::decide::Decision;
+use super::decide::{COMBINED, Decision};
 use super::tilings::VECTOR;
 use super::{Attention, Isa, Mask};
 use crate::dtype::DType;
 use crate::plan::{
     Demand, DemandKind, Field, Given, Int, IntOp, MapRule, ModeStride, Operand, ParamStruct, ParamType, ProblemShape,
-    Reach, Rule,
+    Reach, Rule, WORKSPACE,
 };
 use crate::tiling::{Engine, TileCopy};
 use crate::view::Access;
@@ -14,11 +14,16 @@ use crate::view::Access;
 /// The largest extent, so that sums of three, of positions and windows, are 32-bit integers.
 const MOST: i64 = 1 << 29;
 
-/// The extents of a problem: of batches of one length, and of sequences one after the other.
-const EXTENTS: [[&str; 5]; 2] = [["B", "SQ", "SK", "HQ", "HK"], ["STARTS", "TQ", "TK", "HQ", "HK"]];
+/// The extents of a problem: of batches of one length, of sequences one after the other, and of sequences whose keys lie in pages.
+const EXTENTS: [[&str; 5]; 3] =
+    [["B", "SQ", "SK", "HQ", "HK"], ["STARTS", "TQ", "TK", "HQ", "HK"], ["B", "SQ", "ENTRIES", "HQ", "HK"]];
+
+/// Further extents of keys in pages.
+const PAGES: [&str; 2] = ["PAGES", "PAGE"];
 
 /// What the strides of the modes are called among the parameters; sequences one after the other have no batches.
 const MODES: [&str; 3] = ["batch", "row", "head"];
+const OF_PAGES: [&str; 3] = ["page", "row", "head"];
 
 /// Parameters of tensors with rows of heads, or an element for each.
 const OF_ROWS: [&str; 5] = ["q", "k", "v", "o", "lse"];
@@ -34,27 +39,26 @@ fn score_modes(varlen: bool) -> &'static [usize] {
 
 impl Attention {
     pub(super) fn extents(&self) -> [&'static str; 5] {
-        EXTENTS[usize::from(self.varlen)]
+        EXTENTS[usize::from(self.varlen) + 2 * usize::from(self.paged)]
     }
 
-    /// What the strides of the modes of its tensors are called.
-    fn modes(&self) -> &'static [&'static str] {
-        &MODES[usize::from(self.varlen)..]
-    }
-
-    /// What the sequences are apart.
-    pub(super) fn apart(&self) -> &'static str {
-        self.modes()[0]
+    /// What the strides of the modes of a tensor are called.
+    pub(super) fn modes(&self, param: &str) -> &'static [&'static str] {
+        let of: &[&str; 3] = if self.paged && matches!(param, "k" | "v") { &OF_PAGES } else { &MODES };
+        &of[usize::from(self.varlen)..]
     }
 }
 
 pub(super) fn operands(recipe: &Attention) -> Vec<Operand> {
-    let modes = recipe.modes().len();
+    let modes = recipe.modes("q").len();
     let rows: Vec<ModeStride> = core::iter::repeat_n(ModeStride::Dynamic, modes).chain([ModeStride::Unit]).collect();
     let of = |name, access| Operand::new(name, recipe.dtype, access, &rows);
     let mut all = ["Q", "K", "V"].map(|name| of(name, Access::Read)).to_vec();
-    let starts = |name| Operand::new(name, DType::I32, Access::Read, &[ModeStride::Unit]);
-    all.extend(["StartsQ", "StartsK"].into_iter().filter(|_| recipe.varlen).map(starts));
+    let given = |name, strides: &[ModeStride]| Operand::new(name, DType::I32, Access::Read, strides);
+    all.extend(["StartsQ", "StartsK"].into_iter().filter(|_| recipe.varlen).map(|name| given(name, &rows[modes..])));
+    if recipe.paged {
+        all.extend([given("Table", &rows[modes - 1..]), given("Lengths", &rows[modes..])]);
+    }
     all.extend(recipe.aux_operands());
     all.extend(recipe.sinks.then(|| Operand::new("Sinks", DType::F32, Access::Read, &[ModeStride::Unit])));
     all.push(of("O", Access::Write));
@@ -68,27 +72,33 @@ pub(super) fn operands(recipe: &Attention) -> Vec<Operand> {
 pub(super) fn problem(recipe: &Attention) -> ProblemShape {
     let first = usize::from(recipe.varlen);
     let of = |modes: [usize; 4]| modes[first..].to_vec();
-    let (queries, keys) = (of([0, 1, 3, 0]), of([0, 2, 4, 0]));
+    let (queries, keys) = (of([0, 1, 3, 0]), if recipe.paged { vec![5, 6, 4, 0] } else { of([0, 2, 4, 0]) });
     let mut modes = vec![queries.clone(), keys.clone(), keys];
     modes.extend([vec![0], vec![0]].into_iter().filter(|_| recipe.varlen));
+    modes.extend([vec![0, 2], vec![0]].into_iter().filter(|_| recipe.paged));
     modes.extend(recipe.aux.iter().map(|_| score_modes(recipe.varlen).to_vec()));
     modes.extend(recipe.sinks.then(|| vec![3]));
     let outputs = modes.len();
     let logarithms = queries[..queries.len() - 1].to_vec();
     modes.push(queries);
     modes.extend(recipe.lse.then_some(logarithms));
-    let shape = ProblemShape::new(recipe.extents(), modes);
+    let extents = recipe.extents().into_iter().chain(PAGES.into_iter().filter(|_| recipe.paged));
+    let shape = ProblemShape::new(extents, modes);
     let elements = [(0, recipe.head), (1, recipe.head), (2, recipe.value()), (outputs, recipe.value())];
+    let elements_mode = recipe.modes("q").len();
     let shape = elements
         .into_iter()
-        .fold(shape, |shape, (operand, elements)| shape.with_constant(operand, recipe.modes().len(), elements.into()));
-    let help = if recipe.varlen {
+        .fold(shape, |shape, (operand, elements)| shape.with_constant(operand, elements_mode, elements.into()));
+    let help = if recipe.paged {
+        "pass Q (B,SQ,HQ,D), K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), Table (B,ENTRIES), Lengths (B), O (B,SQ,HQ,DV)"
+    } else if recipe.varlen {
         "pass Q (TQ,HQ,D), K (TK,HK,D), V (TK,HK,DV), StartsQ and StartsK (STARTS), O (TQ,HQ,DV)"
     } else {
         "pass Q (B,SQ,HQ,D), K (B,SK,HK,D), V (B,SK,HK,DV), O (B,SQ,HQ,DV), in any order of memory"
     };
     let because = "each query of a head is multiplied with all keys of its sequence, whose values are added up";
-    shape.with_example(&[2, 67, 131, 6, 2]).agreeing(because, help)
+    let example: &[i64] = if recipe.paged { &[2, 3, 7, 6, 2, 15, 16] } else { &[2, 67, 131, 6, 2] };
+    shape.with_example(example).agreeing(because, help)
 }
 
 /// Bytes of K and V that stay in L2 beside what else passes through it: most of the 50 MB of an H100.
@@ -109,7 +119,7 @@ pub(super) fn params(of: &Decision, operands: &[Operand], problem: &ProblemShape
         let mode = name
             .split_once("_stride")
             .filter(|(of, _)| OF_ROWS.contains(of))
-            .and_then(|(of, mode)| Some((of, recipe.modes().get(mode.parse::<usize>().ok()?)?)));
+            .and_then(|(of, mode)| Some((of, recipe.modes(of).get(mode.parse::<usize>().ok()?)?)));
         match (mode, name.as_str()) {
             (Some((of, mode)), _) => {
                 (format!("{of}_{mode}"), ty, format!("elements from one {mode} to the next"), given)
@@ -122,8 +132,18 @@ pub(super) fn params(of: &Decision, operands: &[Operand], problem: &ProblemShape
         let name = format!("map_{}", operand.to_lowercase());
         (name, ParamType::TensorMap, format!("{operand}, rows of a head"), Given::Follows)
     });
-    let group = ("group".to_owned(), ParamType::I32, "heads whose tiles follow each other".to_owned(), Given::Follows);
-    ParamStruct::new(maps.chain(renamed).chain((!recipe.varlen).then_some(group)))
+    let others: &[_] = match (recipe.varlen, recipe.paged) {
+        (true, _) => &[],
+        (_, true) => &[
+            (WORKSPACE, ParamType::MutPtr, "results of splits: O in f32, the largest scores, the sums of weights"),
+            ("splits", ParamType::I32, "splits of the keys of a sequence"),
+        ],
+        _ => &[("group", ParamType::I32, "heads whose tiles follow each other")],
+    };
+    ParamStruct::new(
+        maps.chain(renamed)
+            .chain(others.iter().map(|(name, ty, doc)| ((*name).to_owned(), *ty, (*doc).to_owned(), Given::Follows))),
+    )
 }
 
 impl Decision {
@@ -143,21 +163,32 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     };
     let mut rule = Rule::new(params, reach);
     let [b, sq, sk, hq, hk] = recipe.extents().map(|name| rule.param(&name.to_lowercase()));
-    for extent in [&b, &sq, &sk, &hq, &hk] {
+    let pages: Vec<Int> =
+        PAGES.into_iter().filter(|_| recipe.paged).map(|name| rule.param(&name.to_lowercase())).collect();
+    for extent in [&b, &sq, &sk, &hq, &hk].into_iter().chain(&pages) {
         rule.steps.require(extent.clone().at_most(MOST), "coordinates are 32-bit integers");
     }
     groups(&mut rule, &hq, &hk);
     for operand in operands(recipe) {
-        let (rows, heads) = if matches!(operand.param.as_str(), "k" | "v") { (&sk, &hk) } else { (&sq, &hq) };
+        let (first, rows, heads) = match (operand.param.as_str(), &pages[..]) {
+            ("k" | "v", [pages, page]) => (pages, page, &hk),
+            ("k" | "v", _) => (&b, &sk, &hk),
+            _ => (&b, &sq, &hq),
+        };
         if OF_ROWS.contains(&operand.param.as_str()) {
-            let extents = [&b, rows, heads];
-            let modes = recipe.modes().iter().copied().zip(extents.into_iter().skip(usize::from(recipe.varlen)));
+            let extents = [first, rows, heads];
+            let modes =
+                recipe.modes(&operand.param).iter().copied().zip(extents.into_iter().skip(usize::from(recipe.varlen)));
             let modes: Vec<(&str, &Int)> = modes.collect();
             strides(&mut rule, &operand, &modes);
             if let Some((_, copy)) = of.maps().find(|(name, _)| *name == operand.name) {
                 tensor_map(&mut rule, of, (&operand, copy), &modes);
             }
         }
+    }
+    if let [_, page] = &pages[..] {
+        split(&mut rule, of, [&b, &sq, &hq, &hk], sk * page.clone());
+        return rule;
     }
     // Each sequence has less than a tile that is not whole; so have the rows ahead of the first, and behind the last.
     let most = sq.clone() / tiling.tile[0] + b.clone() + 1;
@@ -182,6 +213,25 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     let ctas = rule.steps.set("ctas", ctas);
     rule.grid(Int::from(0).less(ctas.clone()), [ctas, 1.into(), 1.into()]);
     rule
+}
+
+/// A CTA for each tile of rows, key head, split and batch; then one for some rows of O.
+fn split(rule: &mut Rule, of: &Decision, [b, sq, hq, hk]: [&Int; 4], keys: Int) {
+    let [rows, values, _] = of.tiling.tile;
+    rule.steps.require(keys.clone().at_most(MOST), "positions are 32-bit integers");
+    let splits = rule.steps.set("splits_of_keys", keys.ceil_div(i64::from(of.recipe.split)));
+    rule.derive("splits", splits.clone());
+    let group = hq.clone() / hk.clone().op(IntOp::Max, 1);
+    let tiles = rule.steps.set("tiles", (sq.clone() * group).ceil_div(rows));
+    let works = rule.steps.set("works", tiles * hk.clone() * splits * b.clone());
+    let outputs = rule.steps.set("outputs", sq.clone() * hq.clone() * b.clone());
+    for number in [&works, &outputs] {
+        rule.steps.require(number.clone().at_most(MOST), "works and rows are numbered by 32 bits");
+    }
+    // O, the largest score and the sum of each row, in f32.
+    rule.workspace = works.clone() * (4 * rows * (values + 2));
+    rule.grid(Int::from(0).less(works.clone()), [works, 1.into(), 1.into()]);
+    rule.grid(Int::from(0).less(outputs.clone()), [outputs.ceil_div(i64::from(COMBINED)), 1.into(), 1.into()]);
 }
 
 /// TMA's view of an input: elements of a row, rows, heads, and batches. The kernel's coordinates along heads and batches are multiples of

@@ -68,6 +68,11 @@ recipe! {
         /// whether sequences lie one after the other, Q (TQ,HQ,D), K (TK,HK,D), V (TK,HK,DV), O (TQ,HQ,DV), and StartsQ and StartsK,
         /// (STARTS) in i32, say where each begins, and where the last ends: true, false
         varlen: bool, "true", if this.varlen;
+        /// whether K is (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), and keys of a sequence lie in pages: Table, (B,ENTRIES) in i32, has the
+        /// number of each page, and Lengths, (B) in i32, the keys of each sequence: true, false
+        paged: bool, "true", if this.paged;
+        /// paged: keys of a CTA, whose results a second kernel combines: a multiple of the keys of a step
+        split: u32, "1024", if this.split != SPLIT;
         /// whether Lse, (B,SQ,HQ), or (TQ,HQ), in f32, is an output: the logarithm of the sum of exponentials of a query's scores: true, false
         lse: bool, "true", if this.lse;
         /// the function of the scaled score s, of batch b, head h, query q and key k, and of auxiliary elements, in this order, that gives
@@ -85,17 +90,18 @@ recipe! {
         pingpong: Option<bool>, "false", if this.pingpong.is_some();
         /// sm_90a: the most CTAs of a launch; each computes tiles until none is left
         ctas: u32, "114", if this.ctas != CTAS;
-        /// older architectures: queries of a CTA and keys of a step; auto: by head
+        /// older architectures: queries of a CTA and keys of a step; auto: by head. Paged: rows of a CTA, the queries of all heads that
+        /// share a key head, on every architecture
         sm80_tile: Option<Extents<2>>, "128x64", if this.sm80_tile.is_some();
         /// older architectures: stages of K, and of V: 1 to 8; auto: by head
         sm80_stages: Option<u32>, "2", if this.sm80_stages.is_some();
-        /// older architectures: warps of a CTA, which share its queries
-        sm80_warps: u32, "4", if this.sm80_warps != WARPS;
+        /// older architectures: warps of a CTA, which share its queries; auto: 4, paged: 1
+        sm80_warps: Option<u32>, "4", if this.sm80_warps.is_some();
     }
 }
 
-/// Warps of a CTA.
-const WARPS: u32 = 4;
+/// Keys of a CTA of pages.
+const SPLIT: u32 = 512;
 
 /// The multiprocessors of an H100 and an H200.
 const CTAS: u32 = 132;
@@ -109,6 +115,8 @@ impl Default for Attention {
             value: None,
             mask: Mask::Full,
             varlen: false,
+            paged: false,
+            split: SPLIT,
             lse: false,
             score: Function::unary(|score| score),
             aux: Vec::new(),
@@ -119,7 +127,7 @@ impl Default for Attention {
             ctas: CTAS,
             sm80_tile: None,
             sm80_stages: None,
-            sm80_warps: WARPS,
+            sm80_warps: None,
         }
     }
 }
@@ -144,6 +152,14 @@ impl Attention {
         self.value.unwrap_or(self.head)
     }
 
+    /// Texts and their architectures. Pages have one for all.
+    fn texts(&self, targets: &Targets) -> Vec<(Isa, Targets)> {
+        match self.paged {
+            true => vec![(Isa::Sm80, targets.clone())],
+            false => Isa::among(targets).collect(),
+        }
+    }
+
     /// The settings of a text.
     fn own(&self, isa: Isa) -> Own {
         let longest = self.head.max(self.value());
@@ -154,13 +170,14 @@ impl Attention {
                 tile: chosen(
                     self.sm80_tile,
                     match longest {
+                        _ if self.paged => [16, 32],
                         ..=64 => [128, 64],
                         65..=128 => [64, 64],
                         _ => [64, 32],
                     },
                 ),
-                stages: self.sm80_stages.unwrap_or(if longest <= 64 { 2 } else { 1 }).into(),
-                warps: self.sm80_warps.into(),
+                stages: self.sm80_stages.unwrap_or(if longest <= 64 || self.paged { 2 } else { 1 }).into(),
+                warps: self.sm80_warps.unwrap_or(if self.paged { 1 } else { 4 }).into(),
                 pingpong: false,
             },
             Isa::Sm90a => {
@@ -204,6 +221,7 @@ impl Recipe for Attention {
         "head=72\nvalue=40\nmask=window\nlse=true\nsm80_tile=64x32",
         "dtype=bf16\nhead=32\nmask=causal\nvarlen=true\nlse=true\nsm80_tile=64x32",
         "head=64\nscore=|s, b, h, q, k, bias; cap| cap * tanh((s + bias) / cap)\naux=bf16:(0,?,?,1)\nsinks=true\nsm80_tile=64x32",
+        "dtype=bf16\nhead=64\nmask=causal\npaged=true\nsplit=64\nlse=true",
     ];
     const PROBLEM: &'static [i64] = &[4, 4096, 4096, 16, 16];
     const EXAMPLES: &'static [(&'static str, &'static str)] = &[("run", "--set mask=causal --problem 1x65x130x4x2")];
@@ -223,7 +241,9 @@ impl Recipe for Attention {
         if self.varlen {
             name += "_varlen";
         }
-        for (is, suffix) in [(self.lse, "_lse"), (self.is_scored(), "_scored"), (self.sinks, "_sinks")] {
+        for (is, suffix) in
+            [(self.paged, "_paged"), (self.lse, "_lse"), (self.is_scored(), "_scored"), (self.sinks, "_sinks")]
+        {
             name += if is { suffix } else { "" };
         }
         name

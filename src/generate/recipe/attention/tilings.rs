@@ -80,6 +80,11 @@ impl Attention {
     fn order(&self, own: &Own) -> Order {
         let ([m, n], turns) = (own.tile, Takes::Turns { teams: 1, stream_k: 0 });
         let takes = if own.isa == Isa::Sm90a { turns } else { Takes::One };
+        if self.paged {
+            let modes = [("tiles", 1), ("hk", 1), ("splits", 1), ("b", 1)];
+            // Which keys there are is known to the device alone.
+            return Order { takes, ..Order::numbered(&modes, None) };
+        }
         if self.varlen {
             // Which sequences have how many tiles is known to the device alone.
             return Order { takes, ..Order::numbered(&[("tiles", 1), ("hq", 1)], None) };
@@ -212,26 +217,38 @@ pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError>
         completes: Completion::Program,
         split: None,
     };
-    let [stage, store] = stores(recipe, [m, dv], CopyOp::Universal(Bytes(4)), threads([m, dv], all, true)?);
+    let stores = stores(recipe, [m, dv], CopyOp::Universal(Bytes(4)), threads([m, dv], all, true)?);
+    // O, or what a split leaves of it in the workspace.
+    let (output, stores) = match recipe.paged {
+        false => (Some(tensor(("O", "(BM,DV,1)"), dtype, [m, dv, 1], (1, Lives::Epilogue))?), stores.to_vec()),
+        true => {
+            let to = Place::Global(Global { align: Bytes(4), multiple: 1, whole: true, ..Global::matrix("Parts") });
+            let engine = Engine::Fragments(CopyOp::Universal(Bytes(4)));
+            let [stage, _] = stores;
+            let what = "sums of a split";
+            (None, vec![TileCopy { name: "GiveSums", what, dtype: DType::F32, to, engine, ..stage }])
+        }
+    };
+    let mut copies = vec![
+        load("CopyQ", "copy of Q", "Q", [m, d], 1)?,
+        load("CopyK", "copy of K", "K", [n, d], 1)?,
+        load("CopyV", "copy of V", "V", [dv, n], 0)?,
+        fragment("LdsmQ", "ldmatrix of Q", "Q", [m, d], ("Scores", Operand::A), CopyOp::LdMatrix),
+        fragment("LdsmK", "ldmatrix of K", "K", [n, d], ("Scores", Operand::B), CopyOp::LdMatrix),
+        fragment("LdsmV", "ldmatrix of V", "V", [dv, n], ("Output", Operand::B), CopyOp::LdMatrixT),
+    ];
+    copies.extend(stores);
+    let mut smem = vec![
+        tensor(("Q", "(BM,D,1)"), dtype, [m, d, 1], (1, Lives::Mainloop))?,
+        tensor(("K", "(BN,D,STAGES)"), dtype, [n, d, stages], (1, Lives::Mainloop))?,
+        tensor(("V", "(DV,BN,STAGES)"), dtype, [n, dv, stages], (0, Lives::Mainloop))?,
+    ];
+    smem.extend(output);
     Ok(Tiling {
         tile: [m, dv, n],
-        smem: vec![
-            tensor(("Q", "(BM,D,1)"), dtype, [m, d, 1], (1, Lives::Mainloop))?,
-            tensor(("K", "(BN,D,STAGES)"), dtype, [n, d, stages], (1, Lives::Mainloop))?,
-            tensor(("V", "(DV,BN,STAGES)"), dtype, [n, dv, stages], (0, Lives::Mainloop))?,
-            tensor(("O", "(BM,DV,1)"), dtype, [m, dv, 1], (1, Lives::Epilogue))?,
-        ],
+        smem,
         pipelines: rings(stages, Completion::CpAsyncGroup),
-        copies: vec![
-            load("CopyQ", "copy of Q", "Q", [m, d], 1)?,
-            load("CopyK", "copy of K", "K", [n, d], 1)?,
-            load("CopyV", "copy of V", "V", [dv, n], 0)?,
-            fragment("LdsmQ", "ldmatrix of Q", "Q", [m, d], ("Scores", Operand::A), CopyOp::LdMatrix),
-            fragment("LdsmK", "ldmatrix of K", "K", [n, d], ("Scores", Operand::B), CopyOp::LdMatrix),
-            fragment("LdsmV", "ldmatrix of V", "V", [dv, n], ("Output", Operand::B), CopyOp::LdMatrixT),
-            stage,
-            store,
-        ],
+        copies,
         mmas: vec![
             mma("Scores", ["TileQ", "TileK", "TileS"], [m, n, d], Factor::Fragments)?,
             mma("Output", ["TileP", "TileV", "TileO"], [m, dv, n], Factor::Accumulators("Scores"))?,

@@ -1,3 +1,13 @@
+  //
+  // Mainloop
+  //
+
+  Tensor tOrO = partition_fragment_C(output_mma, TileO{});                                      // (MMA,MMA_M,MMA_N)
+  clear(tOrO);
+  Tensor cS = make_identity_tensor(TileS{});                                                   // (BM,BN) -> (query,key)
+  Tensor rows_c = by_rows(thr_scores.partition_C(cS));                                         // (ROWS,COLUMNS) -> (query,key)
+  Softmax<decltype(size<0>(rows_c))::value> softmax;
+  Scoring const scoring(params);
   CUTE_NO_UNROLL
   for (int i = 0; i < all.count; ++i) {
     cp_async_wait<2 * (stages - 1)>();

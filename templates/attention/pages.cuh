@@ -1,0 +1,59 @@
+[[ c.banner ]]
+//
+// O = softmax(scale * Q @ K^T) @ V of each head, by mma.sync, over keys that lie in pages. A CTA has the keys of a split and leaves
+// its sums in the workspace; a second kernel combines them.
+// Launch: [[ c.threads ]] threads, one CTA for rows of a key head and a split, [[ c.smem_bytes ]] bytes of dynamic shared memory.
+#pragma once
+
+#include <cute/tensor.hpp>
+#include <cutlass/fast_math.h>
+
+#include "[[ c.plan.name() ]]_params.h"
+
+namespace cutemplate {
+namespace [[ c.plan.name() ]] {
+
+using namespace cute;
+
+{% include "attention/types.cuh" %}
+
+struct Stages {
+{%- for t in c.staged() %}
+  alignas([[ t.align.0 ]]) Element [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- endfor %}
+};
+
+struct SharedStorage {
+  Stages stages;
+};
+static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
+
+{% include "attention/mask.cuh" %}
+
+{% include "attention/work_pages.cuh" %}
+
+{% include "attention/steps.cuh" %}
+
+{% include "attention/scores.cuh" %}
+
+{% include "attention/factor.cuh" %}
+
+{% include "attention/copy_rows.cuh" %}
+
+{% include "attention/parts.cuh" %}
+
+{% include "attention/mainloop_pages.cuh" %}
+
+{% include "attention/combine.cuh" %}
+
+CUTE_DEVICE
+void
+kernel(Params const& params)
+{
+  assert_ieee();
+  extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
+  attend(params, work_of(params, blockIdx.x), *reinterpret_cast<SharedStorage*>(smem));
+}
+
+}  // namespace [[ c.plan.name() ]]
+}  // namespace cutemplate
