@@ -11,7 +11,7 @@ use crate::reference::{Softmax, Visible};
 use crate::tiling::{TileMma, Tiling};
 use crate::units::Bytes;
 
-/// The suffix of the entry that combines what splits have left, and rows of O of a CTA there.
+/// The suffix of the entry that combines what splits have left, and rows of O of a CTA there, a warp each.
 const COMBINE: &str = "combine";
 pub(super) const COMBINED: u32 = 4;
 
@@ -84,7 +84,6 @@ fn text(text: Text, name: &str, targets: &Targets) -> Plan {
         ..Entry::new(&name, tiling.threads(), Bytes(0))
     };
     let facts = Fact::of_tiling(tiling);
-    // A warp has a row of O.
     let combine = recipe.paged.then(|| Entry::new(&format!("{name}_{COMBINE}"), 32 * COMBINED, Bytes(0)));
     let problem = launch::problem(recipe);
     let operands = launch::operands(recipe);

@@ -187,6 +187,7 @@ impl Attention {
                         ..=64 if !self.varlen && self.mask != Mask::Window && !self.is_scored() => [192, 128],
                         ..=128 => [128, 128],
                         129..=192 => [128, 96],
+                        _ if self.is_scored() => [128, 64],
                         _ => [128, 80],
                     },
                 );
