@@ -526,8 +526,9 @@ struct Scoring
 
   CUTE_DEVICE
   Scoring(Params const& params)
-    : scale(params.scale == 0 ? 1 : __fmul_rn(fabsf(params.scale), 1.44269504088896f))
-  {}
+  {
+    scale = params.scale == 0 ? 1 : __fmul_rn(fabsf(params.scale), 1.44269504088896f);
+  }
 
   template <class Scores, class Crd>
   CUTE_DEVICE
