@@ -30,6 +30,7 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
          Team& team, Meanwhile const& meanwhile)
 {
   Mma mma;
+  Scales scales;
   Tensor tCrP = make_fragment_like(of_wave(tCrC, 0));                                          // (MMA,ROWS,MMA_N)
   clear(tCrC);
   if constexpr (!TmaStore || splits > 1) {
@@ -62,12 +63,15 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
       }
       warpgroup_wait<0>();
       warpgroup_fence_operand(tCrP);
+      scales.read(wave, pipe.stage);
+      if (wave == waves - 1) {
+        release(barriers.empty[pipe.stage]);  // before the additions: the next copies begin meanwhile
+      }
       if ((k_tile + 1) % promotes_every == 0 || k_tile + 1 == k_tiles) {
         Tensor tCrC_w = of_wave(tCrC, wave);                                                   // (MMA,ROWS,MMA_N)
-        promote(tCrP, tCrC_w, wave, pipe.stage);
+        scales.promote(tCrP, tCrC_w);
       }
     }
-    release(barriers.empty[pipe.stage]);
     pipe.advance();
   }
   if constexpr (teams > 1) {

@@ -11,7 +11,8 @@ all_[[ s.param ]](Params const& params)
                      [[ s.strides ]]);  // ((ROWS,BLOCKS),k[[ c.modes_l() ]])
 }
 {% endfor %}
-// Copies the scales of this CTA's k-tiles as stages become empty: of rows along mode Mode of D.
+// Copies the scales of this CTA's k-tiles as stages become empty: of rows along mode Mode of D. Addresses are computed once a tile,
+// because consumers wait for what a single warp does for each k-tile.
 template <int Mode, int Granule, class Copy, class MS, class SS>
 CUTE_DEVICE
 void
@@ -21,22 +22,29 @@ produce_scales(Copy const& copy, Scheduler tiles, MS const& mS, SS const& sS, Ba
   auto const thr_copy = copy.get_slice(lane);
   Tensor tScS = thr_copy.partition_S(make_identity_tensor(take<0,2>(shape(SS{}))));            // (CPY,..) -> (granule,0)
   Tensor tSsS = thr_copy.partition_D(sS);                                                      // (CPY,CPY_GRANULES,_1,STAGES)
+  static_assert(Granule == 1 || decltype(size(tScS))::value == 1, "the scales of a lane are equally far apart");
+  int64_t const apart = size(copy) * stride<0,1>(mS);
   PipeState pipe;
   cudaGridDependencySynchronize();  // PDL: the kernel before this one may write the scales
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd = tiles.crd();                                                              // (m,n[[ c.modes_l() ]])
     Tensor gS = of_batch(mS, crd);                                                             // ((ROWS,BLOCKS),k)
     int const first = tiles.first_k_tile(size<1>(gS));
-    int const end = first + tiles.k_tiles(size<1>(gS));
+    int const k_tiles = tiles.k_tiles(size<1>(gS));
+    int const row = get<Mode>(crd) * size<Mode>(TileD{}) + get<0>(tScS(0)) * Granule;  // of the lane's first scale
+    float const* next = &gS(row, first);                                                       // of the next k-tile
     CUTE_NO_UNROLL
-    for (int k_tile = first; k_tile < end; ++k_tile) {
+    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // on a new barrier, a wait for the previous phase returns at once
       Tensor tSsS_k = tSsS(_,_,_,pipe.stage);                                                  // (CPY,CPY_GRANULES,_1)
-      CUTE_NO_UNROLL
-      for (int i = 0; i < size(tScS) && lane < size(copy); ++i) {
-        int const row = get<Mode>(crd) * size<Mode>(TileD{}) + get<0>(tScS(i)) * Granule;
-        SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>::copy(gS(row, k_tile), tSsS_k(i), row < size<0>(gS));
+      CUTE_UNROLL
+      for (int i = 0; i < size(tScS); ++i) {
+        if (lane < size(copy)) {
+          bool const is_inside = row + i * size(copy) * Granule < size<0>(gS);
+          SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>::copy(next[i * apart], tSsS_k(i), is_inside);
+        }
       }
+      next += stride<1>(gS);
       // Every lane arrives when its copies are there.
       cutlass::arch::cpasync_barrier_arrive_noinc(reinterpret_cast<uint64_t*>(&barriers.full[pipe.stage]));
       pipe.advance();
@@ -44,27 +52,41 @@ produce_scales(Copy const& copy, Scheduler tiles, MS const& mS, SS const& sS, Ba
   }
 }
 
-// Adds a wave's sums over 128 of K, each times the product of its two scales, to those in f32.
-template <class TCrP, class TCrC>
-CUTE_DEVICE
-void
-promote(TCrP const& tCrP, TCrC& tCrC, int wave, int stage)
-{
-  extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
-  auto& shared = *reinterpret_cast<SharedStorage*>(smem);
-  auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
+// A thread's scales of a wave's sums over 128 of K. They are read when WGMMA has ended, so that no register holds them meanwhile.
+struct Scales {
+  using TileW = decltype(replace<0>(TileD{}, Int<size<0>(TileD{}) / waves>{}));                // of a wave
+  using Sums = decltype(partition_fragment_C(Mma{}, TileW{}));                                 // (MMA,ROWS,MMA_N)
 {%- for s in c.scales() %}
-  Tensor s[[ s.name ]] = make_tensor(make_smem_ptr(shared.[[ s.param ]]), View[[ s.name ]]{});                  // (BM,BN,STAGES)
-  Tensor tCs[[ s.name ]] = of_wave(thr_mma.partition_C(s[[ s.name ]]), wave)(_,_,_,stage);                // (MMA,ROWS,MMA_N)
-  Tensor tCr[[ s.name ]] = make_fragment_like(tCs[[ s.name ]]);                                           // (MMA,ROWS,MMA_N)
-  CUTE_UNROLL
-  for (int i = 0; i < size(tCrP); ++i) {
-    tCr[[ s.name ]](i) = tCs[[ s.name ]](i);
-  }
+  Sums tCr[[ s.name ]];
 {%- endfor %}
-  CUTE_UNROLL
-  for (int i = 0; i < size(tCrP); ++i) {
-    tCrC(i) = fmaf(__fmul_rn(tCrScaleA(i), tCrScaleB(i)), tCrP(i), tCrC(i));
+
+  CUTE_DEVICE
+  void
+  read(int wave, int stage)
+  {
+    extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
+    auto& shared = *reinterpret_cast<SharedStorage*>(smem);
+    auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
+{%- for s in c.scales() %}
+    Tensor s[[ s.name ]] = make_tensor(make_smem_ptr(shared.[[ s.param ]]), View[[ s.name ]]{});                // (BM,BN,STAGES)
+    Tensor tCs[[ s.name ]] = of_wave(thr_mma.partition_C(s[[ s.name ]]), wave)(_,_,_,stage);              // (MMA,ROWS,MMA_N)
+    CUTE_UNROLL
+    for (int i = 0; i < size(tCs[[ s.name ]]); ++i) {
+      tCr[[ s.name ]](i) = tCs[[ s.name ]](i);
+    }
+{%- endfor %}
+    __syncwarp();  // all lanes have read the scales before the stage is released
   }
-  __syncwarp();  // all lanes have read the scales before the stage is released
-}
+
+  // Adds the sums, each times the product of its two scales, to those in f32.
+  template <class TCrP, class TCrC>
+  CUTE_DEVICE
+  void
+  promote(TCrP const& tCrP, TCrC& tCrC) const
+  {
+    CUTE_UNROLL
+    for (int i = 0; i < size(tCrP); ++i) {
+      tCrC(i) = fmaf(__fmul_rn(tCrScaleA(i), tCrScaleB(i)), tCrP(i), tCrC(i));
+    }
+  }
+};

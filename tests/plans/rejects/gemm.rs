@@ -118,6 +118,10 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("parts of K of a tile with few columns", rejected("tile=64x32x64\nsplit_k=4")),
         ("groups of rows whose tiles are shared", rejected("groups=rows\nstream_k=16")),
         ("batches of groups of columns", rejected("groups=masked\nbatched=true\nd=col")),
+        (
+            "scales of blocks of groups",
+            rejected("groups=rows\ndtype=e4m3\npromote=128\ntile=128x128x128\nscale_a=1x128\nscale_b=128x128"),
+        ),
         ("an epilogue of more tensors than are listed", rejected("epilogue=|a, b, c| a + c")),
         ("a row of biases of three modes", rejected("epilogue=|a, b, c| a + c\naux=f32:(0,1,0)")),
         ("a bias without its tensor", rejected("epilogue=|a, bias| gelu(a + bias)")),
