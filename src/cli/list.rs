@@ -58,7 +58,11 @@ fn one(family: &Family, out: &Output) {
         text += &format!("\n\n  {key} [{default}]\n{doc}\n    -s '{key}={example}'");
     }
     let functions: Vec<String> = match family.settings.iter().any(|s| EXPRESSIONS.contains(&s.key)) {
-        true => expr::functions().collect(),
+        true => {
+            // `max(x)` is of a row, `max(x, y)` of two elements.
+            let of_rows = expr::row_functions().filter(|_| family.reduces_rows);
+            expr::functions().chain(of_rows).collect()
+        }
         false => Vec::new(),
     };
     if !functions.is_empty() {

@@ -17,34 +17,34 @@ using namespace cute;
 {% include "ieee.cuh" %}
 
 using Number = [[ number ]];  // what is computed in
-{% for t in matrices %}using Element[[ t.name ]] = [[ t.element ]];
-{% endfor %}
+{%- for t in matrices %}
+using Element[[ t.name ]] = [[ t.element ]];
+{%- endfor %}
+
 using Tile = Shape<Int<[[ d.schedule.rows ]]>,Int<[[ d.schedule.columns() ]]>>;  // rows and columns of a CTA
 constexpr int RowThreads = [[ d.schedule.threads ]];
 constexpr int RowWarps = [[ d.schedule.warps() ]];
 constexpr int RowCtas = [[ d.schedule.cluster ]];
-
-{% for w in walks %}// Which thread has which element, {% if loop.first %}in vectors{% else %}one by one{% endif %}
-struct [[ w.name ]] {
-  static constexpr bool whole = [[ w.whole ]];  // a vector is inside or outside of its row
-{% for alias in w.aliases %}  using [[ alias.name ]] = [[ alias.ty ]];  // [[ alias.comment ]]
-{% endfor %}  using Columns = [[ columns ]];
-{% for assertion in w.assertions %}  static_assert([[ assertion.condition ]], "[[ assertion.what ]]");
-{% endfor %}};
-
-{% endfor %}//
+constexpr int RowTiles = [[ d.schedule.tiles ]];  // tiles that a CTA has of a row; 0 for as many as there are
+{% for w in walks %}
+{% include "rows/walk.cuh" %}
+{% endfor %}
+//
 // Preconditions: every number that the plan computed
 //
-
-{% for t in matrices %}static_assert(sizeof(Element[[ t.name ]]) == [[ t.bytes ]], "type of [[ t.name ]]");
-{% endfor %}static_assert(RowThreads * size<0>(Tile{}) == [[ plan.threads() ]], "every thread has a row");
+{% for t in matrices %}
+static_assert(sizeof(Element[[ t.name ]]) == [[ t.bytes ]], "type of [[ t.name ]]");
+{%- endfor %}
+static_assert(RowThreads * size<0>(Tile{}) == [[ plan.threads() ]], "every thread has a row");
 static_assert((RowThreads & (RowThreads - 1)) == 0, "lanes and warps reduce in pairs");
 static_assert(RowThreads % 32 == 0 || 32 % RowThreads == 0, "rows end where warps do");
 
-[[ helpers ]]{% for s in parts %}[[ s.functor ]]
+[[ helpers ]]
+{%- for s in parts %}[[ s.functor ]]
 {% endfor %}{% include "copy_all.cuh" %}
 
 {% include "rows/reduce.cuh" %}
+
 {% include "rows/lanes.cuh" %}
 
 {% include "rows/move.cuh" %}
@@ -53,17 +53,25 @@ static_assert(RowThreads % 32 == 0 || 32 % RowThreads == 0, "rows end where warp
 template <class Walk, class Columns>
 CUTE_DEVICE
 void
-traverse([[ plan.name() ]]_params const& params, int tile, Columns& columns)
+traverse([[ plan.name() ]]_params const& params, int row_tile, Columns& columns)
 {
   assert_ieee();
 {% include "rows/tensors.cuh" %}
-{% for s in parts %}
+{%- for s in parts %}
+
   //
   // Step [[ s.number ]]: [[ s.comment ]]
   //
 
   Step[[ s.number ]] const step[[ s.number ]]{[[ s.scalars ]]};
-{% if s.traverses %}{% include "rows/traverse.cuh" %}{% else %}{% include "rows/values.cuh" %}{% endif %}{% endfor %}{% include "rows/written.cuh" %}}
+{%- if s.traverses %}
+{%- include "rows/traverse.cuh" %}
+{%- else %}
+{%- include "rows/values.cuh" %}
+{%- endif %}
+{%- endfor %}
+{%- include "rows/written.cuh" %}
+}
 
 [[ entries ]]
 }  // namespace [[ plan.name() ]]

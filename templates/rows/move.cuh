@@ -17,3 +17,15 @@ move(Inside const& inside, int c, Src const& src, Dst&& dst)
     }
   }
 }
+
+// All chunks, whose loads are in flight together.
+template <class Walk, class Copy, class Inside, class Src, class Dst>
+CUTE_DEVICE
+void
+move_all(Inside const& inside, Src const& src, Dst&& dst)
+{
+  CUTE_UNROLL
+  for (int c = 0; c < size<2>(src); ++c) {
+    move<Walk, Copy>(inside, c, src, dst);
+  }
+}

@@ -2,44 +2,60 @@
   //
   // Tensors
   //
+{% for t in self.used() %}
+  auto const ptr_[[ t.name ]] = static_cast<[[ t.pointee ]]*>(params.[[ t.param ]]);
+  Tensor m[[ t.name ]] = make_tensor(make_gmem_ptr(ptr_[[ t.name ]]), [[ t.shape ]], [[ t.strides ]]);  // [[ t.modes ]]
+{%- endfor %}
+{%- for r in exchanged %}
+  using Value[[ r.value ]] = typename Walk::SmemValue[[ r.value ]];
+  __shared__ [[ r.op ]]::State smemValue[[ r.value ]][size<0>(Value[[ r.value ]]{}) * size<1>(Value[[ r.value ]]{})];
+  static_assert(sizeof(smemValue[[ r.value ]]) == cosize_v<Value[[ r.value ]]> * sizeof(Number), "parts of warps");
+  auto const shape_Value[[ r.value ]] = make_shape(size<0>(Value[[ r.value ]]{}), size<1>(Value[[ r.value ]]{}));
+  auto const ptr_Value[[ r.value ]] = make_smem_ptr(smemValue[[ r.value ]]);
+  Tensor sValue[[ r.value ]] = make_tensor(ptr_Value[[ r.value ]], shape_Value[[ r.value ]], LayoutRight{});  // (ROWS,WARPS)
+{%- endfor %}
+  if constexpr (RowCtas > 1) {
+    // The CTAs of a row have started before one writes into another's shared memory.
+    cluster_arrive_relaxed();
+  }
 
-{% for t in matrices %}{% if t.kind != Kind::Unused %}  Tensor m[[ t.name ]] = make_tensor(make_gmem_ptr(static_cast<[[ t.pointee ]]*>(params.[[ t.param ]])), [[ t.shape ]],
-                          [[ t.strides ]]);  // [[ t.modes ]]
-{% endif %}{% endfor %}{% for r in exchanged %}  __shared__ [[ r.op ]]::State smemValue[[ r.value ]][RowCtas * size<0>(Tile{}) * [[ plan.threads() ]] / 32];
-  static_assert(sizeof(smemValue[[ r.value ]]) == cosize_v<typename Walk::SmemValue[[ r.value ]]> * sizeof(Number), "parts of warps");
-  Tensor sValue[[ r.value ]] = make_tensor(make_smem_ptr(smemValue[[ r.value ]]), make_shape(size<0>(Tile{}), Int<RowCtas * [[ plan.threads() ]] / 32>{}), LayoutRight{});  // (ROWS,WARPS)
-{% endfor %}{% if d.schedule.cluster > 1 %}  // The CTAs of a row have started before one writes into another's shared memory.
-  cluster_arrive_relaxed();
-{% endif %}
   //
   // Partition: the rows of the CTA, then the columns of the thread
   //
 
-{% if d.schedule.cluster > 1 %}  auto const cta_crd = make_coord(tile / RowCtas, tile % RowCtas);
-{% else %}  auto const cta_crd = make_coord(tile, _0{});
-{% endif %}  Tensor cRow = local_tile(make_identity_tensor(make_shape(params.m, params.n)), Tile{}, cta_crd);  // (ROWS,COLUMNS) -> (m,n)
-  Tensor tcRow = typename Walk::Columns{}.get_slice(threadIdx.x).partition_S(cRow);  // (CPY,CPY_M,CHUNKS) -> (m,n)
+  int const rank = row_tile % RowCtas;
+  auto const cta_crd = make_coord(row_tile / RowCtas, _);
+  auto const thr_row = typename Walk::Columns{}.get_slice(threadIdx.x);
+  Tensor cRow = local_tile(make_identity_tensor(make_shape(params.m, params.n)), Tile{}, cta_crd);  // (ROWS,COLUMNS,TILES) -> (m,n)
+  Tensor tcRow = thr_row.partition_S(cRow);  // (CPY,CPY_M,CHUNKS,TILES) -> (m,n)
   constexpr int Vec = decltype(size<0>(tcRow))::value;
   constexpr int Chunks = decltype(size<2>(tcRow))::value;
   int const m = get<0>(tcRow(_0{}));
   // Rows past the end have no columns: their threads take part in reductions.
   int const width = m < params.m ? params.n : 0;
-  auto const inside = [&](int v, int c) { return get<1>(tcRow(Walk::whole ? 0 : v, _0{}, c)) < width; };
-
-{% for t in matrices %}{% let x = t.name %}{% if t.kind == Kind::Row %}  Element[[ x ]] row[[ x ]]{};
+  int const own_tiles = ceil_div(width, size<1>(Tile{})) - rank * RowTiles;
+  int const tiles = RowTiles == 1 || (RowTiles > 0 && own_tiles > RowTiles) ? RowTiles : own_tiles;
+  auto const inside_of = [&](int tile) {
+    return [&, tile](int v, int c) { return get<1>(tcRow(Walk::whole ? 0 : v, _0{}, c, tile)) < width; };
+  };
+{% for t in self.of_rows() %}
+  Element[[ t.name ]] row[[ t.name ]]{};
   if (m < params.m) {
-    row[[ x ]] = m[[ x ]](m);
+    row[[ t.name ]] = m[[ t.name ]](m);
   }
-{% elif t.kind == Kind::Load || t.kind == Kind::Late %}  Tensor t[[ x ]] = typename Walk::Load[[ x ]]{}.get_slice(threadIdx.x).partition_S(local_tile(m[[ x ]], Tile{}, cta_crd));  // (CPY,CPY_M,CHUNKS)
-  Tensor r[[ x ]] = make_fragment_like(t[[ x ]]);  // (CPY,CPY_M,CHUNKS)
-{% elif t.kind == Kind::Store %}  Tensor t[[ x ]] = typename Walk::Store[[ x ]]{}.get_slice(threadIdx.x).partition_D(local_tile(m[[ x ]], Tile{}, cta_crd));  // (CPY,CPY_M,CHUNKS)
-  Tensor r[[ x ]] = make_fragment_like(t[[ x ]]);  // (CPY,CPY_M,CHUNKS)
-{% endif %}{% endfor %}
-  // All loads are in flight together.
-{% for t in matrices %}{% if t.kind == Kind::Load %}  CUTE_UNROLL
-  for (int c = 0; c < Chunks; ++c) {
-    move<Walk, typename Walk::Load[[ t.name ]]>(inside, c, t[[ t.name ]], r[[ t.name ]]);
+{%- endfor %}
+{%- for t in self.moved() %}
+  Tensor g[[ t.name ]] = local_tile(m[[ t.name ]], Tile{}, cta_crd);  // (ROWS,COLUMNS,TILES)
+  auto const thr_[[ t.name ]] = typename Walk::[[ t.verb ]][[ t.name ]]{}.get_slice(threadIdx.x);
+  Tensor t[[ t.name ]] = thr_[[ t.name ]].partition_[[ t.side ]](g[[ t.name ]]);  // (CPY,CPY_M,CHUNKS,TILES)
+  Tensor r[[ t.name ]] = make_fragment_like(t[[ t.name ]](_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
+{%- endfor %}
+{%- if d.schedule.hold == Hold::Shared %}
+{%- include "rows/stage.cuh" %}
+{%- endif %}
+{%- for t in self.held() %}
+  move_all<Walk, typename Walk::Load[[ t.name ]]>(inside_of(rank), t[[ t.name ]](_, _, _, rank), r[[ t.name ]]);
+{%- endfor %}
+  if constexpr (RowCtas > 1) {
+    cluster_wait();
   }
-{% endif %}{% endfor %}
-{% if d.schedule.cluster > 1 %}  cluster_wait();
-{% endif %}

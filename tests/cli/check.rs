@@ -68,14 +68,16 @@ fn list_of_a_family_tells_defaults_and_functions() {
             -s 'by=warp'
 
           threads [256]
-            threads of a block, a multiple of 32
+            threads of a block: a multiple of 32, a power of two by block
             -s 'threads=256'
 
           expressions have + - * / and comparisons, && || !, `let t0 = ..;`, and
             abs(x), exp(x), exp2(x), log(x), log2(x), sqrt(x), rsqrt(x), sin(x), cos(x),
             tanh(x), erf(x), relu(x), sigmoid(x), silu(x), gelu(x), gelu_tanh(x),
             min(x, y), max(x, y), pow(x, y), cast(type, x), clamp(x, low, high),
-            fma(x, y, z), recip(x), saturate(type, x), select(condition, x, y)
+            fma(x, y, z), recip(x), saturate(type, x), select(condition, x, y), sum(x),
+            mean(x), prod(x), max(x), min(x), any(condition), all(condition), argmax(x),
+            argmin(x), col(), width()
     "#]]
     .assert_eq(&shown);
     bad(

@@ -75,8 +75,8 @@ fn types_families_and_recipes_are_refused_in_words() {
           recipe:   Sum { function: a, inputs: [f32:(?,1)], out: f32, by: warp, threads: 33 } for sm_80, sm_90a
           found:    33 threads
           required: a multiple of 32, up to 1024
-          because:  whole warps add up a row
-          help:     threads=256
+          because:  whole warps have whole rows
+          help:     a CTA of 256 threads
     "#]],
     );
 }
@@ -98,7 +98,7 @@ fn a_launch_names_the_tensor() {
           recipe:   Sum { function: a, inputs: [f32:(?,1)], out: f32, by: warp, threads: 256 }
           found:    Y is (2), where A is (3,2)
           required: Y of shape (3)
-          because:  each row has one sum, over the elements of all inputs
+          because:  a row of each tensor belongs to one row of all others
           help:     pass views that fit together; a broadcast mode has stride 0, not extent 1
     "#]]
     .assert_eq(&(stable.join("\n") + "\n"));

@@ -55,7 +55,7 @@ fn planned(name: &str, settings: &str) -> Plan {
 }
 
 /// Bytes of the device for `buffers` of so many, or a word on standard error.
-fn fits(gpu: &Gpu, buffers: u64, bytes: usize) -> bool {
+pub(crate) fn fits(gpu: &Gpu, buffers: u64, bytes: usize) -> bool {
     let fits = gpu.memory().0 > (buffers + 1) * bytes as u64;
     if !fits {
         eprintln!("{gpu} has {} of memory: not run", gpu.memory());
@@ -64,7 +64,7 @@ fn fits(gpu: &Gpu, buffers: u64, bytes: usize) -> bool {
 }
 
 /// `5 - 2 * a` of bytes that are 0 but for marks: 5 but for the marks. Elements lie at `from` in A, at `to` in Y.
-fn marks_arrive(gpu: &Gpu, kernel: &AnyKernel, marks: &[[i64; 2]], from: ViewLayout, to: ViewLayout) {
+pub(crate) fn marks_arrive(gpu: &Gpu, kernel: &AnyKernel, marks: &[[i64; 2]], from: ViewLayout, to: ViewLayout) {
     let len = |layout: &ViewLayout| usize::try_from(layout.span().expect("positive")).expect("64 bits");
     let offset =
         |layout: &ViewLayout, c: &[i64; 2]| layout.stride().iter().zip(c).map(|(d, c)| d * c).sum::<i64>() as usize;

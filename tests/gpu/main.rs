@@ -41,5 +41,10 @@ mod lab;
 mod order;
 #[path = "../support/projection.rs"]
 mod projection;
+#[path = "../support/rows/mod.rs"]
+#[expect(unused_imports, reason = "`plans` takes more of it")]
+mod row_programs;
+#[path = "../support/rows/recipes.rs"]
+mod row_recipes;
 #[path = "../support/variables.rs"]
 mod variables;

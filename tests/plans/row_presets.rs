@@ -29,7 +29,7 @@ fn wide_rows_have_clusters() {
     for (preset, dtype, columns, cluster) in [
         (Preset::Softmax, DType::F32, 262_144, 8),
         (Preset::Softmax, DType::Bf16, 131_072, 4),
-        (Preset::LayerNorm, DType::F32, 131_072, 4),
+        (Preset::LayerNorm, DType::F32, 131_072, 8),
         (Preset::RmsNorm, DType::Bf16, 65_536, 1),
     ] {
         let plan = Rows { columns, ..Rows::preset(preset, dtype) }.plan(&hopper).expect("legal");

@@ -5,6 +5,8 @@ mod apply;
 mod attention;
 mod expressions;
 mod rows;
+mod rows_known;
+mod rows_random;
 mod sgemm;
 mod sum;
 mod together;
@@ -23,6 +25,11 @@ mod made;
 mod ptx_batch;
 #[path = "../support/judge/ptx_set.rs"]
 mod ptx_set;
+#[path = "../support/rows/mod.rs"]
+#[expect(unused_imports, reason = "`plans` takes more of it")]
+mod row_programs;
+#[path = "../support/rows/recipes.rs"]
+mod row_recipes;
 #[path = "../support/variables.rs"]
 mod variables;
 #[path = "../support/whole.rs"]

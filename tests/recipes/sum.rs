@@ -44,15 +44,10 @@ fn sums_are_refused_or_right() {
 }
 
 const DEFECTS: &[Defect] = &[
-    Defect { what: "a lane is left out", settings: "expr=a", from: "lanes = 16", to: "lanes = 8" },
-    Defect { what: "one row too many", settings: "expr=a", from: "m >= params.m", to: "m > params.m" },
-    Defect { what: "one column too many", settings: "expr=a\nby=block", from: "n < params.n", to: "n <= params.n" },
-    Defect {
-        what: "the first warp counts twice",
-        settings: "expr=a\nby=block",
-        from: "int warp = 1",
-        to: "int warp = 0",
-    },
+    Defect { what: "a lane is left out", settings: "expr=a", from: "lanes = Lanes / 2", to: "lanes = Lanes / 4" },
+    Defect { what: "one row too many", settings: "expr=a", from: "m < params.m", to: "m <= params.m" },
+    Defect { what: "one column too many", settings: "expr=a\nby=block", from: "< width", to: "<= width" },
+    Defect { what: "the last tile is left out", settings: "expr=a\nby=block", from: "i < tiles", to: "i < tiles - 1" },
     Defect {
         what: "sums of warps are read before they are there",
         settings: "expr=a\nby=block",

@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 use super::error::{ExprError, ExprErrorKind};
 use super::names;
 use super::op::{Binary, Id, Node};
-use super::rows::Along;
+use super::rows::{Along, Reduction};
 use super::tape::{Expr, Nodes, Tape};
 
 /// The most inputs that a function has: they are called a, b, c, d, e, f, g, h, unless it names them.
@@ -202,6 +202,28 @@ impl Function {
         self.inputs.names = if as_usual { Vec::new() } else { inputs.iter().map(|&name| name.to_owned()).collect() };
     }
 
+    /// The reduction of each output along the row.
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    /// use cutemplate::expr::rows::Reduction;
+    ///
+    /// let dot = Function::binary(|a, b| a * b).reduced(Reduction::Sum);
+    /// assert_eq!(dot.to_string(), "sum(a * b)");
+    /// ```
+    #[must_use]
+    pub fn reduced(&self, reduction: Reduction) -> Function {
+        let mut nodes = Nodes::default();
+        nodes.scalars.clone_from(&self.scalars);
+        let mut ids: Vec<Id> = Vec::new();
+        for node in &self.nodes {
+            ids.push(nodes.add(node.moved(|id| ids[id.index()])));
+        }
+        let outputs = self.outputs.iter().map(|id| nodes.add(Node::Reduce(reduction, Along::Row, [ids[id.index()]])));
+        let outputs: Vec<Id> = outputs.collect();
+        Function { inputs: self.inputs.clone(), ..Function::from_nodes(nodes, self.inputs.count, &outputs) }
+    }
+
     /// The same function with one more input at that place, which it does not use.
     pub(crate) fn with_unused_input(&self, at: usize) -> Result<Function, ExprError> {
         let count = input_count(self.inputs() + 1)?;
@@ -316,7 +338,7 @@ impl Function {
     }
 
     /// Whether an output is a result of columns, by number.
-    pub(crate) fn is_of_columns(&self, output: usize) -> bool {
+    pub fn is_of_columns(&self, output: usize) -> bool {
         let node = self.outputs.get(output).and_then(|id| self.nodes().get(id.index()));
         matches!(node, Some(Node::Reduce(_, Along::Column, _)))
     }

@@ -37,7 +37,7 @@ pub use entry::Entry;
 pub use fact::Fact;
 pub(crate) use given::Mode;
 pub use given::{Given, Merging};
-pub(crate) use name::kept as interned;
+pub use name::kept as interned;
 pub use operand::{ModeStride, Operand};
 pub use own::Own;
 pub use params::{Field, PackError, Param, ParamStruct, ParamType, ParamValue};
@@ -56,7 +56,7 @@ use crate::model::{Prediction, SharedAnalysis};
 use crate::view::{Access, ViewRef};
 
 /// The field of the parameter struct that holds the address of the workspace, of type `void*`.
-pub(crate) const WORKSPACE: &str = "workspace";
+pub const WORKSPACE: &str = "workspace";
 
 /// The part of a plan that only its kernel family knows: text, meaning, prediction.
 pub trait KernelPlan: fmt::Debug + Send + Sync {

@@ -33,8 +33,14 @@ pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'stati
     Ok(kept(text))
 }
 
-/// Each text is kept once.
-pub(crate) fn kept(text: String) -> &'static str {
+/// The text, for as long as the process runs: names of tensors and copies are such. Each text is kept once.
+///
+/// ```
+/// use cutemplate::plan::interned;
+///
+/// assert!(core::ptr::eq(interned("Y1".to_owned()), interned(format!("Y{}", 1))));
+/// ```
+pub fn kept(text: String) -> &'static str {
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = kept.get(text.as_str()) {

@@ -177,7 +177,7 @@ impl ProblemShape {
     }
 
     /// The first operand that has an extent of this number as a whole, and its mode.
-    pub(crate) fn first_with(&self, extent: usize) -> Option<(usize, usize)> {
+    pub fn first_with(&self, extent: usize) -> Option<(usize, usize)> {
         let mode = |modes: &Vec<ModeExtent>| modes.iter().position(|mode| mode.whole() == Some(extent));
         self.modes.iter().enumerate().find_map(|(tensor, modes)| Some((tensor, mode(modes)?)))
     }

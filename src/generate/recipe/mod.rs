@@ -68,6 +68,9 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
     /// The rungs of its ladder, the lowest first: values of the setting `variant`.
     const RUNGS: &'static [&'static str] = &[];
 
+    /// Whether its expressions may reduce rows: whether they have [`crate::expr::row_functions`] too.
+    const REDUCES_ROWS: bool = false;
+
     /// Arguments of the command line that show it at work, behind a command and the family's name: `("run", "--problem 3x5")`.
     const EXAMPLES: &'static [(&'static str, &'static str)] = &[];
 

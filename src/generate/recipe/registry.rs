@@ -38,6 +38,8 @@ pub struct Family {
     pub problem: &'static [i64],
     /// The rungs of its ladder: values of the setting `variant`.
     pub rungs: &'static [&'static str],
+    /// Whether its expressions have [`crate::expr::row_functions`] too.
+    pub reduces_rows: bool,
     /// Arguments of the command line that show it at work, behind a command and its name.
     pub examples: &'static [(&'static str, &'static str)],
     plan: fn(&Settings, Option<&str>, &Targets) -> Result<Plan, PlanError>,
@@ -65,6 +67,7 @@ impl Family {
             catalogue: R::CATALOGUE,
             problem: R::PROBLEM,
             rungs: R::RUNGS,
+            reduces_rows: R::REDUCES_ROWS,
             examples: R::EXAMPLES,
             plan: plan::<R>,
             usual_targets: |settings| {

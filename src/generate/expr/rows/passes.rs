@@ -1,10 +1,10 @@
 //! A row program as traversals of the row, and as what is computed once between them.
 
 use super::cones::Graph;
-use super::part::{Part, Source};
+use super::part::Part;
 use super::plan::Plan;
 use super::{Along, Level, Pair, Reading, Reduction};
-use crate::expr::{Checked, Compute, ExprError, Function};
+use crate::expr::{Compute, ExprError, Function};
 
 /// A row program as steps. They are done for each row, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -129,36 +129,6 @@ impl Passes {
         }
         let outputs = reading.levels_of_outputs(&graph)?;
         Plan::new(&graph, outputs, reading.keep).passes(&reading.inputs)
-    }
-
-    /// One traversal: the reduction of each output of a function along the row.
-    ///
-    /// ```
-    /// use cutemplate::expr::rows::{Passes, Reduction};
-    /// use cutemplate::expr::{Compute, Function};
-    ///
-    /// let products = Function::binary(|a, b| a * b).check(Compute::F32).expect("f32 has it");
-    /// let dots = Passes::reducing(&products, Reduction::Sum);
-    /// assert_eq!((dots.steps().len(), dots.outputs().len()), (1, 1));
-    /// ```
-    pub fn reducing(terms: &Checked, reduction: Reduction) -> Self {
-        let function = terms.function();
-        let outputs = || 0..function.outputs();
-        let part = Part {
-            function: terms.clone(),
-            reads: (0..function.inputs()).map(Source::Input).collect(),
-            scalars: (0..function.scalars().len()).collect(),
-        };
-        let makes = outputs().map(|value| Made::Reduced(reduction, Along::Row, value)).collect();
-        Self {
-            inputs: vec![Level::Element; function.inputs()],
-            compute: terms.compute(),
-            steps: vec![Step::Traverse(Traversal { part, makes })],
-            values: vec![Value { level: Level::Row, reduction: Some((reduction, Along::Row)) }; function.outputs()],
-            kept: 0,
-            pairs: Vec::new(),
-            outputs: outputs().map(|value| Output { level: Level::Row, from: Origin::Value(value) }).collect(),
-        }
     }
 
     /// The level of each input of the program.

@@ -33,9 +33,8 @@ fn number(compute: Compute) -> DType {
 /// results are written and read again.
 pub(super) fn ctas(recipe: &Rows, passes: &Passes, schedule: &Schedule, checks: &mut Checks) -> Option<i64> {
     let any = passes.columns().next().is_some();
-    let resident = RESIDENT / schedule.cta();
-    let fits = 65_536 / (schedule.registers.max(1) * schedule.cta());
-    let chosen = if any { H200.sms as i64 * resident.min(fits).max(1) } else { 0 };
+    let resident = schedule.resident().min(RESIDENT / schedule.cta()).max(1);
+    let chosen = if any { H200.sms as i64 * resident } else { 0 };
     let Some(set) = recipe.ctas.map(i64::from) else { return Some(chosen) };
     let (found, help) = (format!("ctas={set}"), "ctas=auto");
     let because = "CTAs share the rows where columns are reduced; else each tile of rows has a CTA";

@@ -1,6 +1,6 @@
 //! The decisions for a recipe.
 
-use super::schedule::{Schedule, schedule};
+use super::schedule::{Hold, Schedule, schedule};
 use super::tensors::{self, Tensor};
 use super::{Rows, columns, facts, launch, tilings};
 use crate::arch::Targets;
@@ -51,9 +51,26 @@ fn decide(recipe: &Rows, targets: &Targets, checks: &mut Checks) -> Option<Decis
     let outputs = output_names(recipe);
     let names = Names::new(&outputs, &[], recipe.function.input_names(), &recipe.function);
     tensors::fit(recipe, &names, &outputs, checks).then_some(())?;
-    let passes = tensors::passes(recipe, &outputs, checks)?;
-    let tensors = tensors::tensors(recipe, &names, &outputs, &passes);
-    let schedule = schedule(recipe, &tensors, &passes, targets, checks)?;
+    let scheduled = |hold, keep, checks: &mut Checks| {
+        let passes = tensors::passes(recipe, keep, &outputs, checks)?;
+        let tensors = tensors::tensors(recipe, &names, &outputs, &passes);
+        let schedule = schedule(recipe, hold, &tensors, &passes, targets, checks)?;
+        Some((passes, tensors, schedule))
+    };
+    let tried = |hold, keep| Some(scheduled(hold, keep, &mut Checks::new("", targets))?.2);
+    let [kept, again] = [true, false].map(|keep| tried(Hold::Registers, keep));
+    let keep = Schedule::keeps(kept.as_ref(), again.as_ref());
+    let held = if keep { kept } else { again };
+    let others = [Hold::Shared, Hold::Memory].into_iter();
+    let other =
+        || others.filter(|hold| tried(*hold, false).is_some()).find(|hold| held.is_none() || *hold == Hold::Shared);
+    // CTAs that share a row wait for each other: shared memory holds wide rows better, and memory has all others.
+    let chosen = match &held {
+        Some(held) if held.cluster == 1 || recipe.cluster.is_some() => Hold::Registers,
+        _ => other().unwrap_or(Hold::Registers),
+    };
+    let hold = recipe.hold.unwrap_or(chosen);
+    let (passes, tensors, schedule) = scheduled(hold, keep && hold == Hold::Registers, checks)?;
     let mut tiling = |whole| {
         let tiling = tilings::tiling(&tensors, &passes, &schedule, whole);
         let tiling = checks.sound("threads of rows are a layout", tiling)?;
@@ -102,8 +119,11 @@ fn problem(tensors: &[Tensor], columns: u32) -> ProblemShape {
     })
 }
 
-/// The plan of `asked`, which is `recipe` or a name for it.
-pub(super) fn plan_as<R: Recipe>(recipe: &Rows, asked: &R, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
+/// The plan of `asked`, which is `recipe` or a name for it: `Sum` is one.
+///
+/// # Errors
+/// As [`Recipe::plan_as`].
+pub fn plan_as<R: Recipe>(recipe: &Rows, asked: &R, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{asked:?}"), targets);
     checks::kernel_name(&mut checks, name);
     let decision = decide(recipe, targets, &mut checks);
@@ -120,9 +140,10 @@ pub(super) fn plan_as<R: Recipe>(recipe: &Rows, asked: &R, name: &str, targets: 
         )
     });
     let entry = |name: &str, tiling: &Tiling| {
-        let smem = tiling.smem_bytes().unwrap_or(Bytes(u64::MAX));
+        let dynamic_smem = Bytes(decision.schedule.staged(&decision.tensors).unsigned_abs());
+        let smem = Bytes(tiling.smem_bytes().unwrap_or(Bytes(u64::MAX)).0.saturating_sub(dynamic_smem.0));
         let entry = Entry::new(name, tiling.threads(), smem).with_registers(decision.schedule.registers.unsigned_abs());
-        Entry { cluster: decision.schedule.cluster as u32, ..entry }
+        Entry { cluster: decision.schedule.cluster as u32, dynamic_smem, ..entry }
     };
     let [vectors, elements] = &decision.tilings;
     let join = decision.columns.as_ref().map(|tiling| {

@@ -6,12 +6,13 @@ use super::decide::Decision;
 use super::entries::entries;
 use super::facts::made;
 use super::launch::stride;
+use super::schedule::Hold;
 use super::sources::{Words, op, result};
 use super::tensors::Tensor;
 use super::tilings::{along_rows, has_groups};
 use crate::emit::{self, Alias, Assertion};
-use crate::expr::Helpers;
-use crate::expr::rows::{Along, Level, Made, Origin, Reduction, Step, Traversal, Values};
+use crate::expr::rows::{Along, Level, Made, Origin, Part, Reduction, Source, Step, Traversal, Values};
+use crate::expr::{Compute, Helpers};
 use crate::plan::{ModeStride, Plan};
 use crate::tiling::Tiling;
 
@@ -22,12 +23,10 @@ struct Text<'a> {
     plan: &'a Plan,
     d: &'a Decision,
     number: &'static str,
-    /// `__fadd_rn` and `__fmul_rn`.
-    rounded: [&'static str; 2],
-    single: bool,
     helpers: String,
-    walks: Vec<Walk>,
+    walks: [Walk; 2],
     matrices: Vec<Matrix>,
+    /// Reductions whose parts warps tell each other.
     exchanged: Vec<Reduced>,
     /// The columns of a thread, as this copy has them.
     columns: String,
@@ -42,6 +41,7 @@ struct Text<'a> {
 /// The copies of an entry.
 struct Walk {
     name: &'static str,
+    how: &'static str,
     whole: bool,
     aliases: Vec<Alias>,
     assertions: Vec<Assertion>,
@@ -60,14 +60,23 @@ pub(super) struct Matrix {
     /// `(M,N)`.
     modes: String,
     kind: Kind,
+    /// Its copy from or to memory: `Load` or `Stage`, of the source of a partition, or `Store`, to its destination.
+    verb: &'static str,
+    side: &'static str,
+    /// Where its rows wait, from the begin of dynamic shared memory.
+    offset: i64,
 }
 
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// Loaded ahead of the first traversal.
-    Load,
-    /// Loaded in the last one.
+    /// Loaded ahead of the first traversal, and held.
+    Held,
+    /// Loaded in each traversal that reads it, chunk by chunk.
     Late,
+    /// The same, a tile at once.
+    Again,
+    /// The same, from shared memory, where it waits.
+    Staged,
     Store,
     /// One value for a row.
     Row,
@@ -78,14 +87,18 @@ enum Kind {
 }
 
 /// A reduction of a step.
+#[derive(Clone, Copy)]
 struct Reduced {
     value: usize,
     op: &'static str,
+    along: Along,
     /// Groups of a vector, and lanes of a group.
-    group: Option<[i64; 2]>,
+    groups: i64,
+    lanes: i64,
 }
 
 /// A step.
+#[derive(Default)]
 struct StepText {
     number: usize,
     comment: String,
@@ -94,14 +107,21 @@ struct StepText {
     arguments: String,
     /// Whether it is for elements; else once for a row, or for groups of so many elements of a vector.
     traverses: bool,
-    every: Option<i64>,
+    every: i64,
     /// Statements on its result.
     lines: Vec<String>,
     reductions: Vec<Reduced>,
+    /// Whether the threads of a row reduce together.
+    meets: bool,
     kept: Vec<usize>,
-    last: bool,
-    /// New tensors for values of groups: number, groups of a vector.
-    of_groups: Vec<(usize, i64)>,
+    /// Inputs that it loads: a tile at once, and chunk by chunk.
+    ahead: Vec<&'static str>,
+    staged: Vec<&'static str>,
+    late: Vec<&'static str>,
+    /// Outputs of elements.
+    stores: Vec<&'static str>,
+    /// New values of groups.
+    values: Vec<Reduced>,
 }
 
 /// An output of rows or groups.
@@ -114,54 +134,75 @@ struct Written {
 }
 
 impl Text<'_> {
-    /// Whether the text needs that reduction.
-    fn has(&self, op: &str) -> bool {
-        let of_columns = self.d.passes.columns().map(|(_, reduction)| super::sources::op(reduction));
-        let of_rows = self.parts.iter().flat_map(|step| &step.reductions).map(|of| of.op);
-        of_rows.chain(of_columns).any(|of| of.starts_with(op))
+    fn used(&self) -> impl Iterator<Item = &Matrix> {
+        self.matrices.iter().filter(|t| t.kind != Kind::Unused)
+    }
+
+    fn of_rows(&self) -> impl Iterator<Item = &Matrix> {
+        self.matrices.iter().filter(|t| t.kind == Kind::Row)
+    }
+
+    fn staged(&self) -> impl Iterator<Item = &Matrix> {
+        self.matrices.iter().filter(|t| t.kind == Kind::Staged)
+    }
+
+    fn held(&self) -> impl Iterator<Item = &Matrix> {
+        self.matrices.iter().filter(|t| t.kind == Kind::Held)
+    }
+
+    /// Those whose elements threads have in registers.
+    fn moved(&self) -> impl Iterator<Item = &Matrix> {
+        self.matrices.iter().filter(|t| !matches!(t.kind, Kind::Unused | Kind::Row | Kind::Value))
     }
 }
 
 impl StepText {
-    /// Whether the threads of a row reduce together.
-    fn meets(&self) -> bool {
-        self.reductions.iter().any(|of| of.group.is_none())
+    fn of_rows(&self) -> impl Iterator<Item = &Reduced> {
+        self.reductions.iter().filter(|of| of.along == Along::Row)
+    }
+
+    fn of_groups(&self) -> impl Iterator<Item = &Reduced> {
+        self.reductions.iter().filter(|of| of.along != Along::Row)
+    }
+
+    /// Reductions whose parts warps tell each other.
+    fn met(&self) -> impl Iterator<Item = &Reduced> {
+        self.of_rows()
+    }
+}
+
+fn kind(decision: &Decision, tensor: &Tensor) -> Kind {
+    let last = decision.passes.traversals().count().saturating_sub(1);
+    match tensor.level {
+        Level::Element if tensor.output => Kind::Store,
+        Level::Column => Kind::Unused,
+        _ if tensor.output => Kind::Value,
+        _ if tensor.read.is_none() => Kind::Unused,
+        Level::Element if decision.schedule.late && tensor.waits(last) => Kind::Late,
+        Level::Element if decision.schedule.stages(tensor) => Kind::Staged,
+        Level::Element if decision.schedule.hold != Hold::Registers => Kind::Again,
+        Level::Element => Kind::Held,
+        _ => Kind::Row,
     }
 }
 
 pub(super) fn matrix(decision: &Decision, tensor: &Tensor) -> Matrix {
-    let last = decision.passes.traversals().count().saturating_sub(1);
-    let kind = match tensor.level {
-        Level::Element if tensor.output => Kind::Store,
-        Level::Element if tensor.read.is_none() => Kind::Unused,
-        Level::Element if decision.schedule.late && tensor.waits(last) => Kind::Late,
-        Level::Element => Kind::Load,
-        Level::Column => Kind::Unused,
-        _ if tensor.output => Kind::Value,
-        _ if tensor.read.is_none() => Kind::Unused,
-        _ => Kind::Row,
-    };
     let of_mode = |(mode, of): (usize, &ModeStride)| match of {
         ModeStride::Unit => "_1{}".to_owned(),
         ModeStride::Broadcast => "_0{}".to_owned(),
         ModeStride::Dynamic => format!("params.{}", stride(&tensor.param, mode)),
     };
     let strides: Vec<String> = tensor.spec.strides.iter().enumerate().map(of_mode).collect();
-    let columns = match tensor.level {
-        Level::Group(size) => format!("ceil_div(params.n, {size})"),
-        _ => "params.n".to_owned(),
+    let (columns, modes) = match tensor.level {
+        Level::Group(size) => (format!("ceil_div(params.n, {size})"), format!("(M,ceil(N/{size}))")),
+        Level::Element => ("params.n".to_owned(), "(M,N)".to_owned()),
+        _ => ("params.n".to_owned(), "(M)".to_owned()),
     };
-    let modes = match tensor.level {
-        Level::Group(size) => format!("(M,ceil(N/{size}))"),
-        Level::Element => "(M,N)".to_owned(),
-        _ => "(M)".to_owned(),
-    };
-    let shape = if tensor.level == Level::Column {
-        "params.n".to_owned()
-    } else if strides.len() == 1 {
-        "params.m".to_owned()
-    } else {
-        format!("params.m, {columns}")
+    let kind = kind(decision, tensor);
+    let shape = match tensor.level {
+        Level::Column => "params.n".to_owned(),
+        _ if strides.len() == 1 => "params.m".to_owned(),
+        _ => format!("params.m, {columns}"),
     };
     Matrix {
         name: tensor.name,
@@ -172,107 +213,108 @@ pub(super) fn matrix(decision: &Decision, tensor: &Tensor) -> Matrix {
         shape: format!("make_shape({shape})"),
         strides: format!("make_stride({})", strides.join(", ")),
         modes,
+        verb: match kind {
+            Kind::Store => "Store",
+            Kind::Staged => "Stage",
+            _ => "Load",
+        },
         kind,
+        offset: decision.schedule.staged(decision.tensors.iter().take_while(|other| other.name != tensor.name)),
+        side: if tensor.output { "D" } else { "S" },
     }
 }
 
 fn reduced(words: &Words<'_>, reduction: Reduction, along: Along, value: usize) -> Reduced {
     let vec = words.decision.schedule.vec;
-    let group = match along {
-        Along::Row | Along::Column => None,
-        Along::Group(size) => Some([words.groups(size), (i64::from(size) / vec).max(1)]),
+    let (groups, lanes) = match along {
+        Along::Row | Along::Column => (0, 0),
+        Along::Group(size) => (words.groups(size), (i64::from(size) / vec).max(1)),
     };
-    Reduced { value, op: op(reduction), group }
+    Reduced { value, op: op(reduction), along, groups, lanes }
 }
 
-fn traversal(words: &mut Words<'_>, number: usize, of: &Traversal) -> StepText {
-    let outputs = of.makes.len();
-    let mut step = step(words, number, &of.part, true);
+/// Adds what a traversal's function makes.
+fn traversal(words: &mut Words<'_>, step: &mut StepText, of: &Traversal) {
+    let decision = words.decision;
     step.comment = of.makes.iter().map(made).collect::<Vec<_>>().join(", ");
     for (output, made) in of.makes.iter().enumerate() {
-        let y = result(number, outputs, output);
+        let y = result(step.number, of.makes.len(), output);
         step.lines.push(match *made {
             Made::Kept(kept) => {
                 step.kept.push(kept);
                 format!("kept{kept}(v, c) = {y};")
             }
             Made::Output(output) => {
-                let name = words.decision.tensors[words.decision.recipe.inputs.len() + output].name;
-                match words.decision.passes.outputs()[output].from {
+                let name = decision.tensors[decision.recipe.inputs.len() + output].name;
+                match decision.passes.outputs()[output].from {
                     Origin::Columns(by) => format!("columns.{name}(v, c) = {}::of(columns.{name}(v, c), {y});", op(by)),
-                    _ => format!("r{name}(v, _0{{}}, c) = {};", words.stored(output, &y)),
+                    _ => {
+                        step.stores.push(name);
+                        format!("r{name}(v, _0{{}}, c) = {};", words.stored(output, &y))
+                    }
                 }
             }
             Made::Reduced(reduction, along, value) => {
                 step.reductions.push(reduced(words, reduction, along, value));
-                let (op, at) = (
-                    op(reduction),
-                    match along {
-                        Along::Row | Along::Column => format!("state{value}"),
-                        Along::Group(size) => format!("states{value}({})", words.group(size)),
-                    },
-                );
-                match reduction {
-                    Reduction::ArgMax | Reduction::ArgMin => format!("{at} = {op}::next({at}, {y}, column);"),
-                    _ => format!("{at} = {op}::of({at}, {y});"),
+                let op = op(reduction);
+                let at = match along {
+                    Along::Row | Along::Column => format!("state{value}"),
+                    Along::Group(size) => format!("states{value}({})", words.group(size)),
+                };
+                match reduction.is_index() {
+                    true => format!("{at} = {op}::next({at}, {y}, column);"),
+                    false => format!("{at} = {op}::of({at}, {y});"),
                 }
             }
         });
     }
-    step
+    step.meets = decision.schedule.parts() > 1 && step.of_rows().next().is_some();
+    let reads = |input: usize| of.part.reads.contains(&Source::Input(input));
+    for (_, tensor) in decision.tensors.iter().enumerate().filter(|(input, _)| reads(*input)) {
+        match kind(decision, tensor) {
+            Kind::Late => step.late.push(tensor.name),
+            Kind::Again => step.ahead.push(tensor.name),
+            Kind::Staged => step.staged.push(tensor.name),
+            _ => {}
+        }
+    }
 }
 
-fn values(words: &mut Words<'_>, number: usize, of: &Values) -> StepText {
-    let mut step = step(words, number, &of.part, false);
-    let names: Vec<String> = of.makes.iter().map(|value| format!("v{value}")).collect();
-    step.comment = names.join(", ");
+/// Adds what the function of values makes.
+fn values(words: &mut Words<'_>, step: &mut StepText, of: &Values) {
+    step.comment = of.makes.iter().map(|value| format!("v{value}")).collect::<Vec<_>>().join(", ");
     for (output, value) in of.makes.iter().enumerate() {
-        let y = result(number, of.makes.len(), output);
+        let y = result(step.number, of.makes.len(), output);
         step.lines.push(match of.level {
             Level::Group(size) => {
-                step.of_groups.push((*value, words.groups(size)));
+                step.every = words.decision.schedule.vec.min(size.into());
+                step.values.push(reduced(words, Reduction::Sum, Along::Group(size), *value));
                 format!("{} = {y};", words.value(*value))
             }
             _ => format!("Number const value{value} = {y};"),
         });
     }
-    if let Level::Group(size) = of.level {
-        step.every = Some(words.decision.schedule.vec.min(size.into()));
-    }
-    step
 }
 
-fn step(words: &mut Words<'_>, number: usize, part: &crate::expr::rows::Part, traverses: bool) -> StepText {
-    StepText {
+fn step(words: &mut Words<'_>, number: usize, of: &Step) -> StepText {
+    let part: &Part = match of {
+        Step::Traverse(of) => &of.part,
+        Step::Values(of) => &of.part,
+    };
+    let mut step = StepText {
         number,
-        comment: String::new(),
-        functor: String::new(),
         scalars: words.scalars(part),
         arguments: words.arguments(part),
-        traverses,
-        every: None,
-        lines: Vec::new(),
-        reductions: Vec::new(),
-        kept: Vec::new(),
-        last: false,
-        of_groups: Vec::new(),
-    }
-}
-
-fn steps(words: &mut Words<'_>) -> Vec<StepText> {
-    let all = words.decision.passes.steps();
-    let last = all.iter().rposition(|step| matches!(step, Step::Traverse(_)));
-    let text = |(number, of): (usize, &Step)| {
-        let (part, mut step) = match of {
-            Step::Traverse(of) => (&of.part, traversal(words, number, of)),
-            Step::Values(of) => (&of.part, values(words, number, of)),
-        };
-        step.last = last == Some(number);
-        let functor = part.function.functor(&format!("Step{number}"), &mut words.helpers);
-        step.functor = format!("// {}\n{functor}", part.function.function());
-        step
+        traverses: matches!(of, Step::Traverse(_)),
+        ..StepText::default()
     };
-    all.iter().enumerate().map(text).collect()
+    match of {
+        Step::Traverse(of) => traversal(words, &mut step, of),
+        Step::Values(of) => values(words, &mut step, of),
+    }
+    let functor = part.function.functor(&format!("Step{number}"), &mut words.helpers);
+    step.functor = format!("// {}\n{functor}", part.function.function());
+    step
 }
 
 /// The outputs of rows, and those of groups.
@@ -295,33 +337,34 @@ fn written(words: &mut Words<'_>) -> [Vec<Written>; 2] {
     [rows, groups]
 }
 
-fn walk(name: &'static str, whole: bool, tiling: &Tiling) -> Walk {
-    Walk { name, whole, aliases: tiling.aliases(), assertions: tiling.assertions() }
-}
-
 /// The text of the `.cuh` file.
 pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
-    let compute = decision.passes.compute();
+    let compute: Compute = decision.passes.compute();
     let mut words = Words { decision, helpers: Helpers::new(compute) };
-    let parts = steps(&mut words);
+    let parts = decision.passes.steps().iter().enumerate().map(|(number, of)| step(&mut words, number, of)).collect();
     let entries = entries(&mut words, plan);
     let [rows, groups] = written(&mut words);
-    let single = compute == crate::expr::Compute::F32;
     let [vectors, elements] = &decision.tilings;
     let several = decision.schedule.parts() > 1;
     let exchanged = along_rows(&decision.passes).filter(|_| several);
+    let columns = vectors.copies.first().map_or_else(String::new, |copy| copy.name.to_owned());
+    let walk = |name, how, whole, tiling: &Tiling| {
+        let (aliases, assertions) = (tiling.aliases(), tiling.assertions());
+        Walk { name, how, whole, aliases, assertions }
+    };
     emit::text(&Text {
         banner: emit::banner(plan, "rows/kernel.cuh"),
         plan,
         d: decision,
         number: compute.cxx(),
-        rounded: if single { ["__fadd_rn", "__fmul_rn"] } else { ["__dadd_rn", "__dmul_rn"] },
-        single,
         helpers: words.helpers.to_string(),
-        walks: vec![walk("Vectors", true, vectors), walk("Elements", !has_groups(&decision.passes), elements)],
+        walks: [
+            walk("Vectors", "in vectors", true, vectors),
+            walk("Elements", "one by one", !has_groups(&decision.passes), elements),
+        ],
         matrices: decision.tensors.iter().map(|tensor| matrix(decision, tensor)).collect(),
         exchanged: exchanged.map(|(value, of)| reduced(&words, of, Along::Row, value)).collect(),
-        columns: vectors.copies.first().map_or_else(String::new, |copy| copy.name.to_owned()),
+        columns,
         parts,
         rows,
         groups,

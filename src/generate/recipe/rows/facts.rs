@@ -1,7 +1,7 @@
 //! The facts that a plan prints.
 
 use super::decide::Decision;
-use super::schedule::Schedule;
+use super::schedule::{Hold, Schedule};
 use crate::expr::rows::{Made, Step};
 use crate::plan::Fact;
 
@@ -23,7 +23,12 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
         facts.push(Fact::new(format!("step {number}"), format!("{makes} <- {}", part.function.function()), why));
     }
     let held = format!("{} threads of {} x {} columns", schedule.threads, schedule.chunks, schedule.vec);
-    facts.push(Fact::new("row", held, "in registers, read from memory once"));
+    let why = match schedule.hold {
+        Hold::Registers => "in registers, read from memory once",
+        Hold::Shared => "of each tile, in shared memory, read from memory once",
+        Hold::Memory => "of each tile, which every traversal reads from memory",
+    };
+    facts.push(Fact::new("row", held, why));
     facts.push(Fact::new("rows", schedule.rows, "of a CTA"));
     facts.push(Fact::new("cluster", schedule.cluster, "CTAs of a row"));
     facts.push(Fact::new("kept", passes.kept(), "results of an element that a later traversal reads, in registers"));

@@ -2,6 +2,7 @@
 
 use super::columns;
 use super::decide::Decision;
+use super::schedule::Hold;
 use super::tilings::instruction;
 use crate::expr::Compute;
 use crate::expr::rows::Level;
@@ -42,14 +43,19 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
 pub(super) fn rule(decision: &Decision) -> Rule {
     let (columns, rows) = (decision.schedule.widest(), decision.schedule.rows);
     let most = i64::from(i32::MAX) / decision.schedule.cluster - rows - decision.schedule.ctas;
+    let because = match decision.schedule.hold {
+        Hold::Registers => "the threads of a row hold all of it",
+        Hold::Shared => "shared memory holds all of it",
+        Hold::Memory => "coordinates are 32-bit integers",
+    };
     let reach = Reach {
         required: format!("at most {columns} columns, and at most {most} rows"),
-        because: "the threads of a row hold all of it; coordinates are 32-bit integers, offsets 64-bit".into(),
+        because: format!("{because}; coordinates are 32-bit integers, offsets 64-bit"),
         help: "generate the kernel with more `columns` for wider rows; launch on parts of longer matrices".into(),
     };
     let mut rule = Rule::new(&params(decision), reach);
     let [m, n] = ["m", "n"].map(|name| rule.param(name));
-    rule.steps.require(n.clone().at_most(columns), "the threads of a row hold all of it");
+    rule.steps.require(n.clone().at_most(columns), because);
     rule.steps.require(m.clone().at_most(most), "coordinates are 32-bit integers");
     let whole = whole_vectors(decision, &rule);
     let whole = rule.steps.set("whole", whole);

@@ -21,7 +21,9 @@ use crate::dtype::DType;
 use crate::expr::Function;
 use crate::plan::Plan;
 pub use crate::recipe::TensorArgs as RowsArgs;
+pub use decide::plan_as;
 pub use preset::Preset;
+pub use schedule::Hold;
 
 use crate::recipe::field::recipe;
 use crate::recipe::reader::Reader;
@@ -33,7 +35,7 @@ recipe! {
     ///
     /// Inputs are matrices `(M,N)`, where `(0,1)` is one row for all, or vectors `(M)`. An output is `(M,N)`, `(M)` where the
     /// program has one value for a row, `(M,ceil(N/128))` where it has one for a group of 128, and `(N)` where it reduces
-    /// columns. Each row is read once and held in registers, so that `columns` limits its width.
+    /// columns. Each row is read once and held in registers, so that `columns` limits its width; `hold=memory` has no limit.
     ///
     /// ```
     /// use cutemplate::arch::Targets;
@@ -52,7 +54,7 @@ recipe! {
         inputs = "in": Vec<TensorSpec>, "bf16:(?,1), bf16:(0,1)";
         /// type and strides of each output: (M,N) for elements, (M) for rows, (M,ceil(N/128)) for groups of 128
         outputs = "out": Vec<TensorSpec>, "bf16:(?,1)";
-        /// the widest row: it is held in the registers of its threads
+        /// the widest row, where registers hold it; else the usual one
         columns: u32, "4096";
         /// threads of a row, a power of two; auto to choose
         threads: Option<u32>, "128";
@@ -62,6 +64,10 @@ recipe! {
         cluster: Option<u32>, "2";
         /// CTAs that share the rows, where columns are reduced: each leaves a result for each column; auto to choose
         ctas: Option<u32>, "264";
+        /// threads of a CTA, each row with `threads` of them; auto to choose
+        block: Option<u32>, "256";
+        /// where a row lies between its traversals: registers, shared, or memory, where each reads it again; auto to choose
+        hold: Option<Hold>, "memory";
     }
     also
         /// a program by name, for `expr`, `in` and `out` together: softmax, rms_norm, layer_norm, residual_rms_norm, cross_entropy, ..
@@ -82,7 +88,18 @@ impl Rows {
     pub fn new(function: Function, dtype: DType) -> Self {
         let inputs = vec![TensorSpec::row_major(dtype, 2); function.inputs()];
         let outputs = tensors::usual_outputs(&function, &inputs);
-        Self { function, inputs, outputs, columns: 8192, threads: None, chunks: None, cluster: None, ctas: None }
+        Self {
+            function,
+            inputs,
+            outputs,
+            columns: 8192,
+            threads: None,
+            chunks: None,
+            cluster: None,
+            ctas: None,
+            block: None,
+            hold: None,
+        }
     }
 
     /// The program of that name, for elements of a type.
@@ -127,6 +144,7 @@ impl Recipe for Rows {
         "expr=|x| (x - mean(x), select(any(x > 1), 1, 0), prod(x))\nin=f32:(?,?)\nout=f32:(?,?), f32:?, f64:1\ncolumns=1024",
     ];
     const PROBLEM: &'static [i64] = &[32768, 4096];
+    const REDUCES_ROWS: bool = true;
     const EXAMPLES: &'static [(&'static str, &'static str)] =
         &[("run", "--set 'expr=|x| { let e = exp(x - max(x)); e / sum(e) }' --problem 100x5000")];
 

@@ -2,12 +2,29 @@
 
 use super::Rows;
 use super::tensors::Tensor;
+use super::tilings::has_groups;
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::Code;
 use crate::expr::Compute;
 use crate::expr::rows::{Along, Level, Made, Passes};
 use crate::model::banks::WARP;
 use crate::plan::checks::Checks;
+use crate::recipe::field::as_displayed;
+use crate::settings::named;
+use crate::units::Bytes;
+
+named! {
+    /// Where a row lies between its traversals.
+    Hold, "place of a row":
+    /// In the registers of its threads: it is read from memory once.
+    Registers = "registers",
+    /// In the shared memory of its CTAs: it is read from memory once.
+    Shared = "shared",
+    /// In memory: each traversal reads it, a tile at a time. Rows have any width.
+    Memory = "memory",
+}
+
+as_displayed!(Hold);
 
 /// The threads of a row, and the elements of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +41,9 @@ pub(super) struct Schedule {
     pub(super) cluster: i64,
     /// CTAs that share the rows, where columns are reduced; else 0, and each tile of rows has one.
     pub(super) ctas: i64,
+    /// Tiles that a CTA has of a row; 0 for as many as there are.
+    pub(super) tiles: i64,
+    pub(super) hold: Hold,
     /// Registers of a thread, about.
     pub(super) registers: i64,
     /// Whether rows that stand for all are loaded in the last traversal.
@@ -32,20 +52,37 @@ pub(super) struct Schedule {
 
 /// Threads of a CTA, at least: with fewer, too few warps are resident.
 const CTA: i64 = 128;
-/// Addresses, coordinates, predicates and the values of the row.
-const OVERHEAD: i64 = 20;
-/// Rows that stand for all are loaded ahead of the reductions up to so many chunks. From 8 on they spilled on an H200.
-const AHEAD: i64 = 4;
+/// Addresses, coordinates, predicates and the values of the row: so nvcc 13.0 has it for norms and softmax, to the register.
+const OVERHEAD: i64 = 12;
+/// Registers that a program may take beyond the estimate.
+const MARGIN: i64 = 8;
+/// Rows that stand for all are loaded ahead of the reductions up to so many bytes of a thread. With twice as many, a layer norm of 8192
+/// columns had 0.910 of a copy on an H200, and 0.955 with late loads.
+const AHEAD: i64 = 64;
 
 impl Schedule {
-    /// Columns that a CTA holds of a row.
+    /// Columns of a tile.
     pub(super) fn columns(&self) -> i64 {
         self.threads * self.vec * self.chunks
     }
 
-    /// Columns of the widest row.
+    /// Columns of the widest row: coordinates past its end are 32-bit integers, too.
     pub(super) fn widest(&self) -> i64 {
-        self.columns() * self.cluster
+        match self.tiles {
+            0 => i64::from(i32::MAX) - self.columns(),
+            tiles => self.columns() * tiles * self.cluster,
+        }
+    }
+
+    /// Whether that tensor waits in shared memory.
+    pub(super) fn stages(&self, tensor: &Tensor) -> bool {
+        self.hold == Hold::Shared && tensor.of_elements() && !tensor.output && !tensor.is_weight()
+    }
+
+    /// Bytes of shared memory for rows: of all tensors up to this one.
+    pub(super) fn staged<'t>(&self, tensors: impl IntoIterator<Item = &'t Tensor>) -> i64 {
+        let each = |t: &Tensor| self.rows * self.columns() * self.tiles * t.spec.dtype.bytes().0 as i64;
+        tensors.into_iter().filter(|t| self.stages(t)).map(each).sum()
     }
 
     /// Threads of a CTA.
@@ -70,12 +107,42 @@ impl Schedule {
         (self.threads / WARP as i64).max(1)
     }
 
-    fn new(threads: i64, vec: i64, chunks: i64, cluster: i64, need: &Need) -> Self {
-        let rows = if cluster > 1 { 1 } else { (CTA / threads).max(1) };
-        let late = chunks > AHEAD;
+    /// So many threads of a row, vectors of a thread, and CTAs.
+    fn new([threads, chunks, cluster]: [i64; 3], asked: &Asked) -> Self {
+        let Asked { need, vec, block, hold, .. } = asked;
+        let rows = if cluster > 1 { 1 } else { (block.unwrap_or(CTA) / threads).max(1) };
+        let late = *hold == Hold::Registers && vec * chunks * need.weights > AHEAD;
         let (held, at_once) = if late { (need.held, need.weights) } else { (need.held + need.weights, 0) };
         let bytes = vec * chunks * held + vec * (need.at_once + at_once) + need.groups * chunks;
-        Self { rows, threads, vec, chunks, cluster, ctas: 0, registers: bytes.div_euclid(4) + OVERHEAD, late }
+        let tiles = match hold {
+            Hold::Registers => 1,
+            Hold::Shared => pieces(asked.columns, threads * vec * chunks * cluster),
+            Hold::Memory => 0,
+        };
+        let registers = bytes.div_euclid(4) + OVERHEAD;
+        Self { rows, threads, vec: *vec, chunks, cluster, ctas: 0, tiles, hold: *hold, registers, late }
+    }
+
+    /// Whether costly results are kept: not where that leaves a multiprocessor few CTAs, which then wait for each other's memory. A
+    /// softmax of 4096, 8192, 16384 and 32768 columns that keeps them had 0.984, 0.957, 0.795 and 0.708 of a copy on an H200, with 10, 5,
+    /// 2 and 1 CTAs, and 0.962, 0.964, 0.938 and 0.923 without.
+    pub(super) fn keeps(kept: Option<&Self>, again: Option<&Self>) -> bool {
+        const ENOUGH: i64 = 4;
+        match (kept, again) {
+            (Some(kept), Some(again)) => kept.resident() >= again.resident().min(ENOUGH),
+            (None, Some(_)) => false,
+            _ => true,
+        }
+    }
+
+    /// CTAs of a multiprocessor, as far as registers allow.
+    pub(super) fn resident(&self) -> i64 {
+        Arch::REGISTERS_PER_BLOCK as i64 / (self.registers * self.cta()).max(1)
+    }
+
+    /// Whether a thread can have what it needs.
+    fn has_registers(&self) -> bool {
+        self.registers + MARGIN <= self.most_registers()
     }
 
     /// Registers that a thread can have.
@@ -95,12 +162,14 @@ struct Need {
     columns: i64,
     /// Outputs.
     at_once: i64,
+    /// Inputs that wait in shared memory, where rows do.
+    staged: i64,
     /// Values of groups, for each chunk.
     groups: i64,
 }
 
 impl Need {
-    fn of(tensors: &[Tensor], passes: &Passes) -> Self {
+    fn of(tensors: &[Tensor], passes: &Passes, hold: Hold) -> Self {
         let traversals = passes.traversals().count();
         let last = traversals.saturating_sub(1);
         let bytes = |of: &dyn Fn(&Tensor) -> bool| {
@@ -113,8 +182,10 @@ impl Need {
             made.filter(|made| matches!(made, Made::Kept(_))).count() as i64 * value
         };
         // An element that is read for the last time makes room for what is kept of it.
+        let lives =
+            |[from, until]: [usize; 2], traversal| until >= traversal && (hold == Hold::Registers || from <= traversal);
         let before = |traversal: usize| {
-            bytes(&|t| !t.waits(last) && t.read.is_some_and(|[_, until]| until >= traversal)) + kept(traversal)
+            bytes(&|t| !t.waits(last) && t.read.is_some_and(|read| lives(read, traversal))) + kept(traversal)
         };
         let of_groups = passes.values().iter().filter(|value| matches!(value.level, Level::Group(_))).count();
         let columns = passes.columns().count() as i64 * value;
@@ -123,6 +194,7 @@ impl Need {
             columns,
             weights: bytes(&|t| t.waits(last)),
             at_once: bytes(&|t| t.output),
+            staged: bytes(&|t| !t.output && !t.is_weight()),
             groups: of_groups as i64 * value,
         }
     }
@@ -157,108 +229,192 @@ fn least_threads(passes: &Passes, vec: i64) -> i64 {
     sizes.max().unwrap_or(1).max(1)
 }
 
-/// The schedule of a recipe, the parts that are `auto` chosen.
+/// What a schedule is chosen from: the settings, and what a thread needs.
+struct Asked {
+    columns: i64,
+    vec: i64,
+    /// Threads of a row, at least.
+    least: i64,
+    threads: Option<i64>,
+    chunks: Option<i64>,
+    cluster: Option<i64>,
+    block: Option<i64>,
+    hold: Hold,
+    /// Whether groups have values.
+    groups: bool,
+    need: Need,
+}
+
+/// The schedule of a recipe whose rows lie there, the parts that are `auto` chosen.
 pub(super) fn schedule(
     recipe: &Rows,
+    hold: Hold,
     tensors: &[Tensor],
     passes: &Passes,
     targets: &Targets,
     checks: &mut Checks,
 ) -> Option<Schedule> {
-    const MOST: i64 = Arch::MAX_THREADS as i64;
-    let columns = i64::from(recipe.columns);
-    let (found, because) =
-        (format!("columns={columns}"), "a row has columns, and a kernel for wider ones cannot be launched");
-    let holds = (1..=1 << 20).contains(&columns);
-    checks.require(holds, Code::TileSize, found, "1 to 1048576", because, "columns=4096").then_some(())?;
-    let (need, vec) = (Need::of(tensors, passes), vector(tensors, passes));
-    let least = least_threads(passes, vec);
-    let threads = recipe.threads.map(i64::from);
-    if let Some(set) = threads {
-        let holds = set.count_ones() == 1 && (least..=MOST).contains(&set);
-        let (found, required) = (format!("threads={set}"), format!("a power of two from {least} to {MOST}"));
-        let because =
-            "lanes reduce in pairs, and a CTA has at most 1024 threads; the threads of a group lie side by side";
-        checks.require(holds, Code::ThreadCount, found, &required, because, "threads=auto").then_some(())?;
-    }
-    let chunks = recipe.chunks.map(i64::from);
-    if let Some(set) = chunks {
-        let (found, because) = (format!("chunks={set}"), "a thread has vectors of a row, and registers for so many");
-        let holds = (1..=64).contains(&set);
-        checks.require(holds, Code::Unroll, found, "1 to 64", because, "chunks=auto").then_some(())?;
-    }
-    let cluster = cluster(recipe, targets, checks)?;
-    let of_columns = passes.columns().next().is_some();
-    let found = format!("cluster={}", cluster.unwrap_or(1));
-    let because = "each CTA has whole rows where columns are reduced";
-    let holds = !of_columns || cluster.is_none_or(|set| set == 1);
-    checks.require(holds, Code::Variant, found, "cluster=1", because, "cluster=auto").then_some(())?;
-    let cluster = if of_columns { Some(1) } else { cluster };
-    let chosen = chosen(columns, vec, [threads, chunks, cluster], least, &need);
-    fits(&chosen, columns, targets, checks).then_some(())?;
-    let ctas = super::columns::ctas(recipe, passes, &chosen, checks)?;
-    Some(Schedule { ctas, ..chosen })
+    let (need, vec) = (Need::of(tensors, passes, hold), vector(tensors, passes));
+    let [threads, chunks, cluster, block] =
+        [recipe.threads, recipe.chunks, recipe.cluster, recipe.block].map(|set| set.map(i64::from));
+    let (columns, least) = (i64::from(recipe.columns), least_threads(passes, vec));
+    let groups = has_groups(passes);
+    let asked = Asked { columns, vec, least, threads, chunks, cluster, block, hold, groups, need };
+    (asked.is_fine(checks) & asked.fits_hold(targets, checks)).then_some(())?;
+    let chosen = match hold {
+        Hold::Registers => asked.held(),
+        Hold::Shared => asked.staged(have_clusters(targets)),
+        Hold::Memory => asked.read_again(),
+    };
+    let bytes = Bytes(chosen.staged(tensors).unsigned_abs());
+    (fits(&chosen, columns, targets, checks) & fits_shared(bytes, targets, checks)).then_some(())?;
+    Some(Schedule { ctas: super::columns::ctas(recipe, passes, &chosen, checks)?, ..chosen })
 }
 
-/// CTAs of a row, if they are set.
-fn cluster(recipe: &Rows, targets: &Targets, checks: &mut Checks) -> Option<Option<i64>> {
-    let Some(set) = recipe.cluster.map(i64::from) else { return Some(None) };
-    let (found, because) = (format!("cluster={set}"), "clusters of up to 8 CTAs run on every GPU that has clusters");
-    let holds = matches!(set, 1 | 2 | 4 | 8);
-    checks.require(holds, Code::ThreadCount, found, "1, 2, 4 or 8", because, "cluster=auto").then_some(())?;
-    let found = format!("cluster={set} for {targets}");
-    let because = "an architecture before sm_90 has no clusters";
-    let holds = set == 1 || have_clusters(targets);
-    checks
-        .require(holds, Code::Instruction, found, "sm_90 or later", because, "cluster=1, or other targets")
-        .then_some(())?;
-    Some(Some(set))
+impl Asked {
+    /// Whether each setting is one that there is.
+    fn is_fine(&self, checks: &mut Checks) -> bool {
+        const MOST: i64 = Arch::MAX_THREADS as i64;
+        let Self { columns, least, .. } = *self;
+        let mut fine = true;
+        let mut require = |holds, code, found: String, required: &str, because, help| {
+            fine &= checks.require(holds, code, found, required, because, help);
+        };
+        let because = "a row has columns, and a kernel for wider ones cannot be launched";
+        let found = format!("columns={columns}");
+        require((1..=1 << 20).contains(&columns), Code::TileSize, found, "1 to 1048576", because, "columns=4096");
+        if let Some(set) = self.threads {
+            let holds = set.count_ones() == 1 && (least..=MOST).contains(&set);
+            let (found, required) = (format!("threads={set}"), format!("a power of two from {least} to {MOST}"));
+            let because =
+                "lanes reduce in pairs, and a CTA has at most 1024 threads; the threads of a group lie side by side";
+            require(holds, Code::ThreadCount, found, &required, because, "threads=auto");
+        }
+        if let Some(set) = self.block {
+            let threads = self.threads.unwrap_or(1).max(1);
+            let holds = set % threads == 0 && set % WARP as i64 == 0 && (1..=MOST).contains(&set);
+            let required = format!("a multiple of {}, up to {MOST}", threads.max(WARP as i64));
+            let because = "whole warps have whole rows";
+            require(holds, Code::ThreadCount, format!("{set} threads"), &required, because, "a CTA of 256 threads");
+        }
+        if let Some(set) = self.chunks {
+            let because = "a thread has vectors of a row, and registers for so many";
+            require((1..=64).contains(&set), Code::Unroll, format!("chunks={set}"), "1 to 64", because, "chunks=auto");
+        }
+        if let Some(set) = self.cluster {
+            let because = "clusters of up to 8 CTAs run on every GPU that has clusters";
+            let holds = matches!(set, 1 | 2 | 4 | 8);
+            require(holds, Code::ThreadCount, format!("cluster={set}"), "1, 2, 4 or 8", because, "cluster=auto");
+        }
+        fine
+    }
+
+    /// Whether the targets have the clusters, and rows that lie there use them; whether values of groups have registers.
+    fn fits_hold(&self, targets: &Targets, checks: &mut Checks) -> bool {
+        let set = self.cluster.unwrap_or(1);
+        let (found, help) = (format!("cluster={set} for {targets}"), "cluster=1, or other targets");
+        let because = "an architecture before sm_90 has no clusters";
+        let has = set == 1 || have_clusters(targets);
+        let has = checks.require(has, Code::Instruction, found, "sm_90 or later", because, help);
+        let because = "a row that is read again needs no more threads than one CTA has";
+        let found = format!("cluster={set}, hold={}", self.hold);
+        let one = set == 1 || self.hold != Hold::Memory;
+        let has =
+            has & checks.require(one, Code::ThreadCount, found, "cluster=1", because, "hold=registers, or cluster=1");
+        let because = "each CTA has whole rows where columns are reduced";
+        let (found, one) = (format!("cluster={set}"), set == 1 || self.need.columns == 0);
+        let has = has & checks.require(one, Code::Variant, found, "cluster=1", because, "cluster=auto");
+        let found = format!("values of groups or columns, hold={}", self.hold);
+        let holds = self.hold == Hold::Registers || !self.groups && self.need.columns == 0;
+        let because = "threads hold the values of all their groups and columns";
+        has & checks.require(holds, Code::Registers, found, "hold=registers", because, "hold=registers, or hold=auto")
+    }
+
+    /// Vectors of a thread: as many keep memory busy. Results of columns are the fewer, the more threads have a row.
+    fn usual(&self) -> i64 {
+        match self.vec {
+            _ if self.need.columns > 0 => 1,
+            8.. => 4,
+            _ => 2,
+        }
+    }
+
+    /// A tile for all of a row of the usual width, of up to 512 threads.
+    fn read_again(&self) -> Schedule {
+        let of = |chunks: i64| {
+            let wanted = pieces(self.columns, self.vec * chunks).unsigned_abs().next_power_of_two() as i64;
+            let threads = self.threads.unwrap_or(wanted.min(512).max(self.least));
+            Schedule::new([threads, chunks, 1], self)
+        };
+        self.fewer(of)
+    }
+
+    /// The most vectors of a thread, up to the usual ones, that registers suffice for.
+    fn fewer(&self, of: impl Fn(i64) -> Schedule) -> Schedule {
+        let most = self.chunks.unwrap_or(self.usual());
+        let least = self.chunks.unwrap_or(1);
+        (least..=most).rev().map(&of).find(Schedule::has_registers).unwrap_or_else(|| of(least))
+    }
+
+    /// Rows of as much shared memory as lets a multiprocessor have three of them, if there are clusters for it; 256 threads each.
+    fn staged(&self, clusters: bool) -> Schedule {
+        const THREADS: i64 = 256;
+        let fits = |most: i64| {
+            let of = if clusters { [1, 2, 4, 8] } else { [1; 4] };
+            of.into_iter().find(|of| self.columns * self.need.staged <= (most << 10) * of)
+        };
+        let cluster = self.cluster.or_else(|| fits(72)).or_else(|| fits(216)).unwrap_or(1);
+        self.fewer(|chunks| {
+            let wanted = pieces(self.columns, self.vec * chunks * cluster).unsigned_abs().next_power_of_two() as i64;
+            let threads = self.threads.unwrap_or(wanted.min(THREADS).max(self.least));
+            let threads = if cluster > 1 { threads.max(CTA) } else { threads };
+            Schedule::new([threads, chunks, cluster], self)
+        })
+    }
+
+    /// 4 vectors a thread of matrices of 2 bytes, 2 of wider ones, until a row has 512 threads; then more vectors, up to 8; more
+    /// threads where registers do not suffice; then more CTAs. So it was fastest on an H200, for rows of 1024 to 262144 columns.
+    fn held(&self) -> Schedule {
+        let Self { columns, vec, least, threads, chunks, cluster, .. } = *self;
+        let (most, usual_threads) = if self.need.columns > 0 { (1, 1024) } else { (8, 512) };
+        let clusters = [1, 2, 4, 8].into_iter().filter(|of| *of <= most && cluster.is_none_or(|set| set == *of));
+        let with = |of: i64| {
+            // A row of several CTAs has whole warps of each.
+            let most = (0..=10).map(|bits| 1_i64 << bits).filter(move |t| *t >= least && (of == 1 || *t >= CTA));
+            let each = most.filter(|t| threads.is_none_or(|set| set == *t));
+            each.map(move |t| {
+                let fit = pieces(columns, vec * t * of);
+                Schedule::new([t, chunks.unwrap_or(fit), of], self)
+            })
+        };
+        let all: Vec<Schedule> = clusters.flat_map(with).collect();
+        let good = |most: i64, threads: i64, cluster: i64| {
+            let fits = move |s: &&Schedule| {
+                (s.chunks <= most || chunks.is_some())
+                    && s.threads <= threads
+                    && s.cluster <= cluster
+                    && s.widest() >= columns
+            };
+            all.iter().filter(fits).filter(|s| s.has_registers())
+        };
+        let none = || Schedule::new([threads.unwrap_or(CTA), chunks.unwrap_or(1), 1], self);
+        let first = |chunks, threads, cluster| good(chunks, threads, cluster).next();
+        // Of wide rows, those that give a multiprocessor the most threads.
+        let wide = || good(8, 1024, 1).min_by_key(|s| -s.resident() * s.cta());
+        let of_one = first(self.usual(), usual_threads, 1).or_else(|| first(4, usual_threads, 1)).or_else(wide);
+        let any = of_one.or_else(|| first(8, 1024, 8)).or_else(|| first(64, 1024, 8));
+        any.or(all.last()).copied().unwrap_or_else(none)
+    }
+}
+
+/// Pieces of so many. The last one may be shorter.
+fn pieces(all: i64, each: i64) -> i64 {
+    (all + each - 1) / each
 }
 
 /// Whether CTAs of a cluster reach each other's shared memory on each target.
 fn have_clusters(targets: &Targets) -> bool {
     targets.archs().iter().all(|arch| arch.capability() >= (9, 0))
-}
-
-/// 4 vectors a thread of matrices of 2 bytes, 2 of wider ones, until a row has 512 threads; then more vectors, up to 8; more threads
-/// where registers do not suffice; then more CTAs. So it was fastest on an H200, for rows of 1024 to 262144 columns.
-fn chosen(columns: i64, vec: i64, [threads, chunks, cluster]: [Option<i64>; 3], least: i64, need: &Need) -> Schedule {
-    // Results of columns are the fewer, the more threads have a row.
-    let of_columns = need.columns > 0;
-    let usual = if of_columns {
-        1
-    } else if vec >= 8 {
-        4
-    } else {
-        2
-    };
-    let usual_threads = if of_columns { 1024 } else { 512 };
-    let clusters = [1, 2, 4, 8].into_iter().filter(|of| cluster.is_none_or(|set| set == *of));
-    let with = |of: i64| {
-        // A row of several CTAs has whole warps of each.
-        let most = (0..=10).map(|bits| 1_i64 << bits).filter(move |t| *t >= least && (of == 1 || *t >= CTA));
-        let each = most.filter(|t| threads.is_none_or(|set| set == *t));
-        each.map(move |t| {
-            let fit = (columns + vec * t * of - 1) / (vec * t * of);
-            Schedule::new(t, vec, chunks.unwrap_or(fit), of, need)
-        })
-    };
-    let all: Vec<Schedule> = clusters.flat_map(with).collect();
-    let good = |most: i64, threads: i64, cluster: i64| {
-        let fits = |s: &&Schedule| {
-            (s.chunks <= most || chunks.is_some())
-                && s.threads <= threads
-                && s.cluster <= cluster
-                && s.widest() >= columns
-        };
-        all.iter().filter(fits).find(|s| s.registers <= s.most_registers()).copied()
-    };
-    let first = all
-        .first()
-        .copied()
-        .unwrap_or_else(|| Schedule::new(threads.unwrap_or(CTA), vec, chunks.unwrap_or(1), 1, need));
-    let of_one = good(usual, usual_threads, 1).or_else(|| good(4, usual_threads, 1)).or_else(|| good(8, 1024, 1));
-    of_one.or_else(|| good(8, 1024, 8)).or_else(|| good(64, 1024, 8)).unwrap_or(*all.last().unwrap_or(&first))
 }
 
 /// Whether the row and the registers suffice.
@@ -279,11 +435,21 @@ fn fits(schedule: &Schedule, columns: i64, targets: &Targets, checks: &mut Check
     let because = "the threads of a row hold all of it";
     let wide =
         checks.require(held >= columns, Code::TileSize, found, &required, because, "chunks=auto, or fewer columns");
-    let most = schedule.most_registers();
+    let most = schedule.most_registers() - MARGIN;
     let (found, required) =
         (format!("about {registers} registers for {chunks} x {vec} columns a thread"), format!("at most {most}"));
     let because = "the threads of a row hold all of it in registers; what does not fit is spilled to local memory";
-    let held =
-        checks.require(registers <= most, Code::Registers, found, &required, because, "threads=auto, or fewer columns");
-    wide && held
+    let help = "threads=auto, or fewer columns";
+    wide & checks.require(registers <= most, Code::Registers, found, &required, because, help)
+}
+
+/// Whether the rows of a CTA have the shared memory.
+fn fits_shared(bytes: Bytes, targets: &Targets, checks: &mut Checks) -> bool {
+    // The parts of warps lie beside them.
+    const REST: u64 = 2048;
+    let most = targets.archs().iter().map(|arch| arch.smem_per_block().0.saturating_sub(REST)).min().unwrap_or(0);
+    let (found, required) = (format!("rows of {bytes} in a CTA"), format!("at most {}", Bytes(most)));
+    let because = "they lie in shared memory";
+    let help = "hold=auto, more CTAs in a cluster, or fewer columns";
+    checks.require(bytes.0 <= most, Code::SharedMemory, found, &required, because, help)
 }

@@ -52,7 +52,13 @@ pub(super) fn compute(recipe: &Rows) -> Compute {
 }
 
 /// How the program is read with these tensors.
-fn reading(function: &Function, inputs: &[TensorSpec], outputs: &[TensorSpec], compute: Compute) -> Reading {
+fn reading(
+    function: &Function,
+    inputs: &[TensorSpec],
+    outputs: &[TensorSpec],
+    compute: Compute,
+    keep: bool,
+) -> Reading {
     // A vector is one value for a row, or a column where that is reduced. A matrix has what the program has for it.
     let wanted = |(output, spec): (usize, &TensorSpec)| {
         (spec.strides.len() == 1 && !function.is_of_columns(output)).then_some(Level::Row)
@@ -65,7 +71,7 @@ fn reading(function: &Function, inputs: &[TensorSpec], outputs: &[TensorSpec], c
             outputs.iter().enumerate().map(wanted).collect()
         },
         compute,
-        keep: true,
+        keep,
     }
 }
 
@@ -75,7 +81,7 @@ pub(super) fn usual_outputs(function: &Function, inputs: &[TensorSpec]) -> Vec<T
     let first = first.cloned().unwrap_or_else(|| TensorSpec::row_major(DType::F32, 2));
     let compute = if first.dtype == DType::F64 { Compute::F64 } else { Compute::F32 };
     let dtype = if compute == Compute::F64 { DType::F64 } else { DType::F32 };
-    let Ok(passes) = Passes::of(function, &reading(function, inputs, &[], compute)) else {
+    let Ok(passes) = Passes::of(function, &reading(function, inputs, &[], compute, true)) else {
         return vec![first; function.outputs()];
     };
     let usual = |level| match level {
@@ -131,9 +137,17 @@ pub(super) fn fit(recipe: &Rows, names: &Names, outputs: &[&'static str], checks
     fit
 }
 
-/// The program as passes over its tensors.
-pub(super) fn passes(recipe: &Rows, outputs: &[&'static str], checks: &mut Checks) -> Option<Passes> {
-    let reading = reading(&recipe.function, &recipe.inputs, &recipe.outputs, compute(recipe));
+/// The program as passes over its tensors, which keep costly results of an element or compute them again.
+pub(super) fn passes(recipe: &Rows, keep: bool, outputs: &[&'static str], checks: &mut Checks) -> Option<Passes> {
+    let mut reading = reading(&recipe.function, &recipe.inputs, &recipe.outputs, compute(recipe), keep);
+    if let Ok(own) = Passes::of(&recipe.function, &reading) {
+        // A matrix has a row's value for each element.
+        let of_rows = own.outputs().iter().zip(&recipe.outputs).map(|(output, spec)| {
+            let is_matrix = spec.strides.len() == 2 && output.level == Level::Row;
+            is_matrix.then_some(Level::Element)
+        });
+        reading.outputs.iter_mut().zip(of_rows).for_each(|(wanted, of)| *wanted = wanted.or(of));
+    }
     let passes = match Passes::of(&recipe.function, &reading) {
         Ok(passes) => passes,
         Err(errors) => {

@@ -1,6 +1,6 @@
 //! Which thread has which columns of which row, and over which threads reductions go.
 
-use super::schedule::Schedule;
+use super::schedule::{Hold, Schedule};
 use super::tensors::Tensor;
 use crate::arch::Arch;
 use crate::dtype::DType;
@@ -10,8 +10,8 @@ use crate::layout::{Layout, LayoutError};
 use crate::model::banks::WARP;
 use crate::plan::interned;
 use crate::tiling::{
-    Axis, Completion, CopyOp, Engine, Global, Guard, Inner, Lives, Order, Place, Proxy, ReduceOp, Reduced, Role, Scope,
-    SmemTensor, Task, TileCopy, TileReduce, Tiling,
+    Axis, Completion, CopyOp, Engine, Global, Guard, Inner, Lives, Order, Pipeline, Place, Proxy, ReduceOp, Reduced,
+    Role, Scope, SmemTensor, Task, TileCopy, TileReduce, Tiling,
 };
 use crate::units::Bytes;
 
@@ -29,29 +29,64 @@ pub(super) fn instruction(tensor: &Tensor, vec: i64) -> Bytes {
     }
 }
 
-fn copy(tensor: &Tensor, schedule: &Schedule, vec: i64, whole: bool) -> Result<TileCopy, LayoutError> {
+/// Where rows that wait in shared memory lie: (ROWS,COLUMNS,TILES).
+fn staged(tensor: &Tensor, schedule: &Schedule) -> Result<SmemTensor, LayoutError> {
+    let (columns, tiles) = (schedule.columns(), schedule.tiles);
+    let modes = [(schedule.rows, columns * tiles), (columns, 1), (tiles, columns)];
+    let modes = modes.map(|(extent, stride)| Layout::mode_of(extent, stride));
+    Ok(SmemTensor {
+        name: tensor.name,
+        modes: "(ROWS,COLUMNS,TILES)",
+        dtype: tensor.spec.dtype,
+        swizzle: None,
+        layout: Layout::from_modes(modes.into_iter().collect::<Result<Vec<_>, _>>()?)?,
+        align: Arch::MAX_VECTOR,
+        proxy: Proxy::Generic,
+        lives: Lives::Kernel,
+    })
+}
+
+/// The copies of a tensor: from memory to the threads or back, by way of shared memory where rows wait there.
+fn copies(tensor: &Tensor, schedule: &Schedule, vec: i64, whole: bool) -> Result<Vec<TileCopy>, LayoutError> {
     let dtype = tensor.spec.dtype;
-    let matrix = Place::Global(Global { align: dtype.bytes(), ..Global::matrix(tensor.name) });
-    let (verb, what, from, to) = match tensor.output {
-        true => ("Store", "store of an output", Place::Threads, matrix),
-        false => ("Load", "load of an input", matrix, Place::Threads),
-    };
-    Ok(TileCopy {
+    let moved = if whole { instruction(tensor, vec) } else { dtype.bytes() };
+    let matrix =
+        Place::Global(Global { align: if whole { moved } else { dtype.bytes() }, ..Global::matrix(tensor.name) });
+    let shared = Place::Shared(tensor.name);
+    let (threads, values) = (numbered([schedule.rows, schedule.threads])?, numbered([1, vec])?);
+    let copy = |verb, what, from, to, op, completes| TileCopy {
         name: interned(format!("{verb}{}", tensor.name)),
         what,
         tile: [schedule.rows, schedule.columns()],
         dtype,
         from,
         to,
-        engine: Engine::Threads {
-            op: CopyOp::Universal(if whole { instruction(tensor, vec) } else { dtype.bytes() }),
-            threads: numbered([schedule.rows, schedule.threads])?,
-            values: numbered([1, vec])?,
-        },
-        guard: Guard::Elements,
-        completes: Completion::Program,
+        engine: Engine::Threads { op, threads: threads.clone(), values: values.clone() },
+        guard: if matches!(from, Place::Shared(_)) { Guard::None } else { Guard::Elements },
+        completes,
         split: (schedule.cluster > 1).then_some((1, 1)),
+    };
+    let plain = CopyOp::Universal(moved);
+    let (load, store, all) = ("load of an input", "store of an output", Place::Threads);
+    Ok(match () {
+        () if tensor.output => vec![copy("Store", store, all, matrix, plain, Completion::Program)],
+        () if schedule.stages(tensor) => {
+            let (op, completes) = match asynchronous(tensor, whole) {
+                true => (CopyOp::CpAsync(moved), Completion::CpAsyncGroup),
+                false => (plain, Completion::Program),
+            };
+            vec![
+                copy("Load", "load of what waits", shared, all, plain, Completion::Program),
+                copy("Stage", "copy of an input to where it waits", matrix, shared, op, completes),
+            ]
+        }
+        () => vec![copy("Load", load, matrix, all, plain, Completion::Program)],
     })
+}
+
+/// Whether vectors of a tensor reach shared memory by `cp.async`.
+fn asynchronous(tensor: &Tensor, whole: bool) -> bool {
+    whole && tensor.is_contiguous()
 }
 
 /// What the warps of a row tell each other of a value.
@@ -101,16 +136,18 @@ fn over(value: usize, schedule: &Schedule) -> Vec<Scope> {
     [Scope::Lanes].into_iter().chain(warps).chain(ctas).collect()
 }
 
-/// A cluster of CTAs for each of as many rows as a CTA has, each CTA with a part of their columns.
+/// A cluster of CTAs for each of as many rows as a CTA has, each CTA with a part of their columns; or a CTA that runs over them.
 fn order(schedule: &Schedule) -> Order {
     if schedule.cluster == 1 {
-        return Order::numbered(&[("m", schedule.rows)], None);
+        let inner = (schedule.hold != Hold::Registers).then_some(("n", schedule.columns()));
+        return Order::numbered(&[("m", schedule.rows)], inner);
     }
     let (mut order, [m], [cta]) = Order::new([("m", schedule.rows)], ["cta"]);
-    let (rows, cluster) = (m.ceil_div(schedule.rows), schedule.cluster);
+    let (rows, cluster, tiles) = (m.ceil_div(schedule.rows), schedule.cluster, schedule.tiles);
     order.pieces = vec![Axis { at: cta.clone(), extent: rows.clone() * cluster }];
     order.tile = vec![Axis { at: cta.clone() / cluster, extent: rows }];
-    order.inner = Inner { first: cta % cluster, trips: 1.into(), tile: [0.into(), cluster.into()] };
+    let first = if tiles == 1 { cta % cluster } else { cta % cluster * tiles };
+    order.inner = Inner { first, trips: tiles.into(), tile: [0.into(), (cluster * tiles).into()] };
     order
 }
 
@@ -124,10 +161,21 @@ pub(super) fn tiling(
 ) -> Result<Tiling, LayoutError> {
     let vec = if whole || has_groups(passes) { schedule.vec } else { 1 };
     let moved = tensors.iter().filter(|tensor| tensor.of_elements());
-    let copies: Vec<TileCopy> = moved.map(|tensor| copy(tensor, schedule, vec, whole)).collect::<Result<_, _>>()?;
+    let copies: Vec<Vec<TileCopy>> =
+        moved.map(|tensor| copies(tensor, schedule, vec, whole)).collect::<Result<_, _>>()?;
+    let copies = copies.concat();
+    let waits = || tensors.iter().filter(|tensor| schedule.stages(tensor));
+    let pipelines = waits().map(|tensor| Pipeline {
+        name: tensor.name,
+        tensors: vec![tensor.name],
+        stages: schedule.tiles,
+        completes: if asynchronous(tensor, whole) { Completion::CpAsyncGroup } else { Completion::Program },
+    });
+    let pipelines = pipelines.collect();
     let several = schedule.parts() > 1;
     let smem = along_rows(passes).filter(|_| several);
     let smem = smem.map(|(value, reduction)| of_warps(value, reduction, passes.compute(), schedule));
+    let smem = waits().map(|tensor| staged(tensor, schedule)).chain(smem);
     let smem: Vec<SmemTensor> = smem.collect::<Result<_, _>>()?;
     let of = copies.first().map(|first| Reduced::Copied(first.name));
     let reduces = along_rows(passes).zip(of.into_iter().cycle()).map(|((value, reduction), of)| TileReduce {
@@ -141,7 +189,7 @@ pub(super) fn tiling(
         tile: [schedule.rows, schedule.columns(), 1],
         reduces: reduces.collect(),
         smem,
-        pipelines: Vec::new(),
+        pipelines,
         copies,
         mmas: Vec::new(),
         roles: vec![Role { task: Task::All, threads: schedule.cta() as u32, registers: None }],

@@ -1,0 +1,16 @@
+
+  // The row waits in shared memory: each thread copies what it reads later, so that no other thread has to wait for it.
+  extern __shared__ __align__(16) unsigned char smem[];
+{%- for t in self.staged() %}
+  auto const ptr_s[[ t.name ]] = reinterpret_cast<Element[[ t.name ]]*>(smem + [[ t.offset ]]);
+  Tensor s[[ t.name ]] = make_tensor(make_smem_ptr(ptr_s[[ t.name ]]), typename Walk::Smem[[ t.name ]]{});  // (ROWS,COLUMNS,TILES)
+  Tensor w[[ t.name ]] = thr_[[ t.name ]].partition_D(s[[ t.name ]]);  // (CPY,CPY_M,CHUNKS,TILES)
+{%- endfor %}
+  for (int i = 0; i < tiles; ++i) {
+    int const tile = rank * RowTiles + i;
+{%- for t in self.staged() %}
+    move_all<Walk, typename Walk::Stage[[ t.name ]]>(inside_of(tile), t[[ t.name ]](_, _, _, tile), w[[ t.name ]](_, _, _, i));
+{%- endfor %}
+  }
+  cp_async_fence();
+  cp_async_wait<0>();

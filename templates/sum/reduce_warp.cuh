@@ -1,5 +1,0 @@
-  //
-  // Reduce: lanes in pairs
-  //
-
-{% include "sum/lanes.cuh" %}
