@@ -72,14 +72,14 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "a query's own number for that of its key",
         settings: SCORED,
-        from: "own = q + work.len_k - work.len_q",
-        to: "own = q",
+        from: "own  = q + work.len_k - work.len_q",
+        to: "own  = q",
     },
     Defect {
         what: "the elements of another head",
         settings: SCORED,
-        from: "work.q.head * get<1>(strides)",
-        to: "work.k.head * get<1>(strides)",
+        from: "int64_t(work.q.head) * get<rank_v<Strides> - 3>(strides)",
+        to: "int64_t(work.k.head) * get<rank_v<Strides> - 3>(strides)",
     },
     Defect {
         what: "elements of queries that are not there",
