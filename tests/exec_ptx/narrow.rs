@@ -60,7 +60,7 @@ const GAPS: [i64; 2] = [8, 1];
 fn are_right(extents: &[[i64; 3]], fill: Fill) {
     for kernel in &*COMPILED {
         for extents in extents {
-            GAPS.map(|gap| is_right(kernel, extents, gap, fill, Modes::ALL));
+            GAPS.into_iter().for_each(|gap| is_right(kernel, extents, gap, fill, Modes::ALL));
         }
     }
 }

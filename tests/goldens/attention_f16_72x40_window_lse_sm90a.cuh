@@ -5,14 +5,9 @@
 // Launch: 384 threads, as many CTAs as are resident, 98560 bytes of dynamic shared memory.
 #pragma once
 
-#ifndef CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED
-#ifdef CUTE_HOST_DEVICE
-#error "define CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED before CuTe's headers: without it they lack the WGMMA of this BN"
-#endif
-#define CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED
-#endif
-
 #include <cute/tensor.hpp>
+#include <cute/arch/mma_sm90_gmma_ext.hpp>
+#include <cute/atom/mma_traits_sm90_gmma_ext.hpp>
 #include <cutlass/arch/barrier.h>
 #include <cutlass/arch/reg_reconfig.h>
 
