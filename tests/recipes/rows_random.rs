@@ -60,7 +60,8 @@ fn nothing_is_refused_needlessly() {
         assert_eq!(refused, None, "{}", plain.settings());
         let set = drawn(index, false);
         let Err(error) = set.plan(&Targets::default()) else { continue };
-        let of_schedule = [Code::ThreadCount, Code::TileSize, Code::Registers, Code::Unroll, Code::Instruction];
+        let of_schedule =
+            [Code::ThreadCount, Code::TileSize, Code::SharedMemory, Code::Registers, Code::Unroll, Code::Instruction];
         assert!(error.diagnostics().iter().all(|d| of_schedule.contains(&d.code)), "{}\n{error}", set.settings());
     }
 }
