@@ -90,7 +90,8 @@ impl Problem {
         let mut in_place = vec![None; inputs];
         for (o, output) in written.iter().enumerate() {
             let same = |i: &Operand| i.in_place && i.dtype == output.dtype && i.strides == output.strides;
-            let places: Vec<usize> = (0..inputs).filter(|i| same(&read[*i]) && in_place[*i].is_none()).collect();
+            let has_place = |i: &usize| same(&read[*i]) && shapes[*i] == shapes[inputs + o] && in_place[*i].is_none();
+            let places: Vec<usize> = (0..inputs).filter(has_place).collect();
             if !places.is_empty() && random.chance(30) {
                 let place = random.pick(&places);
                 in_place[place] = Some(o);
