@@ -16,7 +16,7 @@ static KERNELS: PtxSet = PtxSet::new(|| random().1.into_iter().map(as_it_is).col
 static CLUSTERS: PtxSet = PtxSet::new(|| clusters().1.into_iter().map(as_it_is).collect());
 
 fn recipes() -> u64 {
-    variables::number("CUTEMPLATE_ROWS_RECIPES").unwrap_or(whole::or(1000, 30))
+    variables::number("CUTEMPLATE_ROWS_RECIPES").unwrap_or(whole::or(1000, 16))
 }
 
 fn random() -> (Tally, Vec<Kernel>) {
@@ -33,7 +33,7 @@ fn clusters() -> (Tally, Vec<Kernel>) {
         Rows { cluster, threads: Some(128), chunks: Some(1), hold: None, block: None, ..drawn(i, true) }
     };
     let targets = Targets::new([Arch::Sm90a]).expect("not empty");
-    let kernels = tally.plan("rows_of_clusters", (0..recipes() / 10).map(|i| (i, of(i))), &targets);
+    let kernels = tally.plan("rows_of_clusters", (0..recipes().div_ceil(8)).map(|i| (i, of(i))), &targets);
     (tally, kernels)
 }
 
