@@ -53,7 +53,7 @@ pub(crate) struct Weights {
     /// `(vocabulary,features)`.
     pub(crate) table: Matrix,
     pub(crate) attention_norm: Matrix,
-    /// Outputs are all heads of queries, those of keys, and those of values.
+    /// Outputs are the heads of queries, then of keys, then of values.
     pub(crate) qkv: Scaled,
     pub(crate) out: Scaled,
     pub(crate) hidden_norm: Matrix,

@@ -399,7 +399,7 @@ impl Asked {
         };
         let none = || Schedule::new([threads.unwrap_or(CTA), chunks.unwrap_or(1), 1], self);
         let first = |chunks, threads, cluster| good(chunks, threads, cluster).next();
-        // Of wide rows, those that give a multiprocessor the most threads.
+        // A wide row has the schedule with the most threads on a multiprocessor.
         let wide = || good(8, 1024, 1).min_by_key(|s| -s.resident() * s.cta());
         let of_one = first(self.usual(), usual_threads, 1).or_else(|| first(4, usual_threads, 1)).or_else(wide);
         let any = of_one.or_else(|| first(8, 1024, 8)).or_else(|| first(64, 1024, 8));
