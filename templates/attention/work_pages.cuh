@@ -50,27 +50,57 @@ work_of(Params const& params, int number)
   return {number, batch, head, first, group_of(params), params.sq, keys_of(params, batch), split};
 }
 
-// Where rows of K and V lie. An entry of the table that names no page is taken for the nearest.
+// Where rows of K and V lie, in elements. The entries of the table are asked for one step ahead, once for each key.
 struct Pages
 {
+  using Keys = decltype(size<0>(TileK{}));
+  static constexpr int threads = [[ c.threads ]];
+  using Offsets = int64_t[2][2][Keys::value];  // (KEY,TENSOR,STEP): those of K and of V, of two steps
+
+  Params const& params;
   int const* table;
-  int pages;
+  Offsets& offsets;
   cutlass::FastDivmod by_page;
+  static constexpr int each = ceil_div(Keys{}, Int<threads>{});  // keys of a thread
+  int entries[each];
 
   CUTE_DEVICE
-  Pages(Params const& params, int batch)
-    : table(static_cast<int const*>(params.table) + batch * params.table_stride0),
-      pages(params.pages),
+  Pages(Params const& params, int batch, Offsets& offsets)
+    : params(params),
+      table(static_cast<int const*>(params.table) + batch * params.table_stride0),
+      offsets(offsets),
       by_page(cute::max(1, params.page))
   {}
 
+  // Asks for the entries of the step with this first key.
   CUTE_DEVICE
-  int64_t
-  offset(int key, int64_t page_stride, int64_t row_stride) const
+  void
+  ask(int first)
   {
-    int entry, row;
-    by_page(entry, row, key);
-    int const page = cute::max(0, cute::min(table[entry], pages - 1));
-    return page * page_stride + row * row_stride;
+    CUTE_UNROLL
+    for (int n = 0; n < each; ++n) {
+      int const key = first + threadIdx.x + n * threads;
+      entries[n] = table[cute::min(by_page.div(key), params.entries - 1)];
+    }
+  }
+
+  // Gives all threads the offsets of the step that was asked for. An entry that names no page is taken for the nearest. What is written
+  // are those of the step before the last, which all have read.
+  CUTE_DEVICE
+  void
+  give(int step, int first)
+  {
+    CUTE_UNROLL
+    for (int n = 0; n < each; ++n) {
+      int const at = threadIdx.x + n * threads;
+      if (Keys{} % Int<threads>{} == 0 || at < Keys{}) {
+        int entry, row;
+        by_page(entry, row, first + at);
+        int64_t const page = cute::max(0, cute::min(entries[n], params.pages - 1));
+        offsets[step % 2][0][at] = page * params.k_page + row * params.k_row;
+        offsets[step % 2][1][at] = page * params.v_page + row * params.v_row;
+      }
+    }
+    __syncthreads();
   }
 };

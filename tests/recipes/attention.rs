@@ -108,14 +108,26 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "the page of another key",
         settings: PAGED,
-        from: "pages.offset(first + key, params.v_page",
-        to: "pages.offset(first, params.v_page",
+        from: "ptr_V + offsets[i % 2][1][key]",
+        to: "ptr_V + offsets[i % 2][1][0]",
     },
     Defect {
         what: "a page that is none",
         settings: PAGED,
-        from: "cute::min(table[entry], pages - 1)",
-        to: "table[entry]",
+        from: "cute::min(entries[n], params.pages - 1)",
+        to: "entries[n]",
+    },
+    Defect {
+        what: "offsets that another thread has not written yet",
+        settings: PAGED,
+        from: "row * params.v_row;\n      }\n    }\n    __syncthreads();",
+        to: "row * params.v_row;\n      }\n    }",
+    },
+    Defect {
+        what: "offsets of a step that is not copied yet",
+        settings: PAGED,
+        from: "    if (i < all.count) {\n      pages.give(i, all.key(i));",
+        to: "    if (i < all.count) {\n      pages.give(i + 1, all.key(i));\n      pages.give(i, all.key(i));",
     },
     Defect {
         what: "a split too few",

@@ -81,7 +81,7 @@ fn text(text: Text, name: &str, targets: &Targets) -> Plan {
         // Those that setmaxnreg adds are not asked for at the launch.
         registers: Some((*registers).min(tiling.launched_registers().into())),
         min_blocks: Some(1),
-        ..Entry::new(&name, tiling.threads(), Bytes(0))
+        ..Entry::new(&name, tiling.threads(), recipe.offsets(tiling.tile[2]))
     };
     let facts = Fact::of_tiling(tiling);
     let combine = recipe.paged.then(|| Entry::new(&format!("{name}_{COMBINE}"), 32 * COMBINED, Bytes(0)));
@@ -136,9 +136,10 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
     let limit = arch.smem_per_block();
     let because =
         "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")";
-    let found = format!("{smem} of shared memory for {} stages", own.stages);
+    let all = Bytes(smem.0 + recipe.offsets(own.tile[1]).0);
+    let found = format!("{all} of shared memory for {} stages", own.stages);
     let help = format!("{key}stages=1, or a smaller {key}tile");
-    checks.require(smem <= limit, Code::SharedMemory, found, &format!("at most {limit} on {arch}"), because, &help);
+    checks.require(all <= limit, Code::SharedMemory, found, &format!("at most {limit} on {arch}"), because, &help);
     Some(Decision { recipe: recipe.clone(), own, tiling, smem, registers: need })
 }
 

@@ -163,6 +163,8 @@ impl Attention {
     /// The settings of a text.
     fn own(&self, isa: Isa) -> Own {
         let longest = self.head.max(self.value());
+        // What else finds a step's keys and scores takes registers.
+        let plain = !self.varlen && self.mask != Mask::Window && !self.is_scored();
         let chosen = |tile: Option<Extents<2>>, usual| tile.map_or(usual, |tile| tile.0.map(i64::from));
         match isa {
             Isa::Sm80 => Own {
@@ -170,8 +172,10 @@ impl Attention {
                 tile: chosen(
                     self.sm80_tile,
                     match longest {
-                        _ if self.paged => [16, 32],
+                        _ if self.paged => [16, 16],
                         ..=64 => [128, 64],
+                        // Fewer steps of keys, and K and V are read by half as many warps.
+                        65..=128 if plain => [128, 32],
                         65..=128 => [64, 64],
                         _ => [64, 32],
                     },
@@ -184,7 +188,7 @@ impl Attention {
                 let tile = chosen(
                     self.tile,
                     match longest {
-                        ..=64 if !self.varlen && self.mask != Mask::Window && !self.is_scored() => [192, 128],
+                        ..=64 if plain => [192, 128],
                         ..=128 => [128, 128],
                         129..=192 => [128, 96],
                         _ if self.is_scored() => [128, 64],

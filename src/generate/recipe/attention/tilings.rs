@@ -25,6 +25,11 @@ pub(super) const VECTOR: i64 = 8;
 const ATOM: i64 = 16;
 
 impl Attention {
+    /// Static shared memory for where rows of K and V lie: 64 bits for each key of two steps.
+    pub(super) fn offsets(&self, keys: i64) -> Bytes {
+        Bytes(if self.paged { 2 * 2 * 8 * keys.unsigned_abs() } else { 0 })
+    }
+
     /// Elements of rows of Q and K, and of V and O, as tiles have them.
     pub(super) fn padded(&self) -> [i64; 2] {
         [self.head, self.value()].map(|elements| elements.next_multiple_of(ATOM as u32).into())
@@ -35,20 +40,22 @@ fn pair([rows, columns]: [i64; 2]) -> Result<IntTuple, LayoutError> {
     IntTuple::tuple([rows, columns].map(IntTuple::int))
 }
 
-/// Rows of `elements` along a mode, 16 bytes apart: the vectors of 8 neighbouring rows lie in different banks.
-fn tensor(
-    (name, modes): (&'static str, &'static str),
+/// Rows of `elements` along a mode, 16 bytes apart: the vectors of 8 neighbouring rows lie in different banks, and a thread's in constant
+/// distances. Swizzled rows, which `cp.async` fills in fewer passes, took more registers: 128x32 of 128 elements spilled 32 bytes.
+fn apart(
+    [name, modes]: [&'static str; 2],
     dtype: DType,
-    [rows, elements, stages]: [i64; 3],
-    (along, lives): (usize, Lives),
+    [rows, columns, stages]: [i64; 3],
+    contiguous: usize,
 ) -> Result<SmemTensor, LayoutError> {
-    let apart = elements + VECTOR;
     let int = |all: [i64; 3]| IntTuple::tuple(all.map(IntTuple::int));
-    let layout = match along {
-        0 => Layout::new(int([elements, rows, stages])?, int([1, apart, rows * apart])?)?,
-        _ => Layout::new(int([rows, elements, stages])?, int([apart, 1, rows * apart])?)?,
+    let strides = match contiguous {
+        0 => [1, rows + VECTOR, columns * (rows + VECTOR)],
+        _ => [columns + VECTOR, 1, rows * (columns + VECTOR)],
     };
-    Ok(SmemTensor { name, modes, dtype, swizzle: None, layout, align: Bytes(128), proxy: Proxy::Generic, lives })
+    let layout = Layout::new(int([rows, columns, stages])?, int(strides)?)?;
+    let (align, proxy, lives) = (Bytes(128), Proxy::Generic, Lives::Kernel);
+    Ok(SmemTensor { name, modes, dtype, swizzle: None, layout, align, proxy, lives })
 }
 
 /// Threads with a vector each, neighbours along rows: as many of a row as divide it.
@@ -217,10 +224,17 @@ pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError>
         completes: Completion::Program,
         split: None,
     };
+    let tensor = |names, extents, along, lives| {
+        let tensor = match recipe.paged {
+            true => SmemTensor::in_pieces(names, dtype, extents, along, Proxy::Generic),
+            false => apart(names, dtype, extents, along),
+        };
+        tensor.map(|tensor| SmemTensor { lives, ..tensor })
+    };
     let stores = stores(recipe, [m, dv], CopyOp::Universal(Bytes(4)), threads([m, dv], all, true)?);
     // O, or what a split leaves of it in the workspace.
     let (output, stores) = match recipe.paged {
-        false => (Some(tensor(("O", "(BM,DV,1)"), dtype, [m, dv, 1], (1, Lives::Epilogue))?), stores.to_vec()),
+        false => (Some(tensor(["O", "(BM,DV,1)"], [m, dv, 1], 1, Lives::Epilogue)?), stores.to_vec()),
         true => {
             let to = Place::Global(Global { align: Bytes(4), multiple: 1, whole: true, ..Global::matrix("Parts") });
             let engine = Engine::Fragments(CopyOp::Universal(Bytes(4)));
@@ -239,9 +253,9 @@ pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError>
     ];
     copies.extend(stores);
     let mut smem = vec![
-        tensor(("Q", "(BM,D,1)"), dtype, [m, d, 1], (1, Lives::Mainloop))?,
-        tensor(("K", "(BN,D,STAGES)"), dtype, [n, d, stages], (1, Lives::Mainloop))?,
-        tensor(("V", "(DV,BN,STAGES)"), dtype, [n, dv, stages], (0, Lives::Mainloop))?,
+        tensor(["Q", "(BM,D,1)"], [m, d, 1], 1, Lives::Mainloop)?,
+        tensor(["K", "(BN,D,STAGES)"], [n, d, stages], 1, Lives::Mainloop)?,
+        tensor(["V", "(DV,BN,STAGES)"], [dv, n, stages], 0, Lives::Mainloop)?,
     ];
     smem.extend(output);
     Ok(Tiling {
