@@ -60,7 +60,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("a bias that is contiguous twice", rejected("varlen=true\nscore=|s, b, h, q, k, x| s + x\naux=f32:(?,1,1)")),
         (
             "pages of sequences one after the other, a bias, and splits of half a step",
-            rejected("paged=true\nvarlen=true\nsplit=48\nscore=|s, b, h, q, k, x| s + x\naux=f32:(?,?,1)"),
+            rejected("paged=true\nvarlen=true\nsplit=40\nscore=|s, b, h, q, k, x| s + x\naux=f32:(?,?,1)"),
         ),
         ("heads that are in no groups", unbound([1, 5, 7, 6, 4], |_| {})),
         ("queries without a head of keys", unbound([1, 5, 7, 6, 0], |_| {})),
