@@ -280,7 +280,10 @@ impl Matmul {
             None => product.d,
         };
         let [.., batches] = product.extents;
-        let are_integers = compute == sys::cublasComputeType_t::CUBLAS_COMPUTE_32I;
+        // Sums of integers are given as they are, or scaled by an f32 into as many elements of 8 bits.
+        let of_integers = compute == sys::cublasComputeType_t::CUBLAS_COMPUTE_32I;
+        let are_integers = of_integers && d.dtype == DType::I32;
+        let of_d = if of_integers && !are_integers { DType::I8 } else { d.dtype };
         let of_scalars = if are_integers { sys::cudaDataType::CUDA_R_32I } else { sys::cudaDataType::CUDA_R_32F };
         let desc = Desc(result::create_matmul_desc(compute, of_scalars).map_err(failed)?);
         // cublasOperation_t: 0 as it is, 1 turned.
@@ -317,9 +320,9 @@ impl Matmul {
         let layouts = [
             Layout::new(x.dtype, &product.x, batches)?,
             Layout::new(y.dtype, &product.y, batches)?,
-            // No C has 8 bits (cuBLAS, "cublasLtMatmul", supported types).
-            Layout::new(if d.dtype == DType::E4m3 { DType::Bf16 } else { d.dtype }, &c, batches)?,
-            Layout::new(d.dtype, &product.d, batches)?,
+            // No C is a float of 8 bits (cuBLAS, "cublasLtMatmul", supported types).
+            Layout::new(if of_d == DType::E4m3 { DType::Bf16 } else { of_d }, &c, batches)?,
+            Layout::new(of_d, &product.d, batches)?,
         ];
         let addresses = [&product.x, &product.y, &c, &product.d].map(|matrix| matrix.address);
         let beta = epilogue.c.map_or(0.0, |(_, beta)| beta.value(scalars));

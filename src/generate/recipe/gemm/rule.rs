@@ -27,12 +27,15 @@ const FACTORS: [&str; 2] = ["a", "b"];
 
 /// Grids and tensor maps from addresses, strides and extents; `None` where a copy of the tiling has no tensor map.
 pub(super) fn rule(part: &Part) -> Option<Rule> {
+    let [k, sums] = match part.recipe.dtype {
+        Factors::I8 => [format!("a K up to {MOST_OF_INTEGERS}, "), "; and so are sums of integers".to_owned()],
+        _ => [String::new(), String::new()],
+    };
     let reach = Reach {
         required: format!(
-            "extents below 2^31 less some tiles, fewer than 2^31 tiles of D, {}and fewer than 2^39 elements of a factor that is packed",
-            if part.recipe.dtype == Factors::I8 { "a K up to 131071, " } else { "" }
+            "extents below 2^31 less some tiles, fewer than 2^31 tiles of D, {k}and fewer than 2^39 elements of a factor that is packed"
         ),
-        because: "coordinates are 32-bit integers, and so are the number of a CTA and sums of integers; offsets are 64-bit".into(),
+        because: format!("coordinates are 32-bit integers, and so is the number of a CTA; offsets are 64-bit{sums}"),
         help: "launch on parts of the matrices".into(),
     };
     let mut rule = Rule::new(&params(part), reach);
