@@ -107,7 +107,7 @@ fn rows(plan: &Plan, binding: &Binding, param: &str) -> Rows {
     let matrices = if apart > 0 { batches } else { 1 };
     // A is (M,K), B is (K,N).
     let along_k = 1 - at;
-    let turned = matches!(view.dtype, DType::F32 | DType::E4m3 | DType::E5m2) && unit != along_k;
+    let turned = matches!(view.dtype, DType::F32 | DType::E4m3 | DType::E5m2 | DType::I8) && unit != along_k;
     let along = if turned { along_k } else { unit };
     Rows { view, turned, rows: shape[1 - along], columns: shape[along], ld: stride[1 - unit], matrices, apart }
 }
