@@ -1,5 +1,9 @@
 //! Products of 8-bit floats and integers: every pair of types, sums that tensor cores keep and sums that move to f32, in every mode.
 //! Integers are right bit by bit, also as a chip adds; others are within the bound of how a chip adds.
+//!
+//! Here are the defects that kernels of others had: tiles with fewer rows than a block of scales, tiles that begin within one (`KERNELS`),
+//! and rows of scales of any length. `grouped` has groups that end within a tile, and with A; `plans`, `packed`, has offsets beyond 32 bits.
+//! No tensor map changes while a kernel runs: a launch makes them of its views, and the text takes them as `__grid_constant__`.
 
 use std::sync::LazyLock;
 

@@ -27,9 +27,9 @@ const FACTORS: [&str; 2] = ["a", "b"];
 
 /// Grids and tensor maps from addresses, strides and extents; `None` where a copy of the tiling has no tensor map.
 pub(super) fn rule(part: &Part) -> Option<Rule> {
-    let [k, sums] = match part.recipe.dtype {
-        Factors::I8 => [format!("a K up to {MOST_OF_INTEGERS}, "), "; and so are sums of integers".to_owned()],
-        _ => [String::new(), String::new()],
+    let (k, sums) = match part.recipe.dtype {
+        Factors::I8 => (format!("a K up to {MOST_OF_INTEGERS}, "), "; a sum is an i32, of products up to 2^14"),
+        _ => (String::new(), ""),
     };
     let reach = Reach {
         required: format!(
