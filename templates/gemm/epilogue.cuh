@@ -49,7 +49,7 @@ store_tile(Params const& params, Crd const& crd_D, TCrC const& tCrC, SharedStora
 {%- endfor %}
         CUTE_UNROLL
         for (int i = 0; i < size<0>(tCrC); ++i) {
-          float const a = tCrC(i,part,n);
+          [[ c.compute() ]] const a = tCrC(i,part,n);
           auto const y = op(a[[ c.inputs("tCr", "(i)") ]]);
 {%- for t in c.written() %}
           tCr[[ t.is.name ]](i) = output<[[ c.output_of(t) ]]>(y);

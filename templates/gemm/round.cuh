@@ -61,7 +61,7 @@ round_tile(Params const& params, Crd const& crd_D, int rank_k, TCrC const& tCrC,
           // registers. With `apart` not even ptxas can remove it.
           int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
           if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
-            float const a = tRrC(make_coord(v, first + i + j), m, _0{});
+            [[ c.compute() ]] const a = tRrC(make_coord(v, first + i + j), m, _0{});
             auto const y = op(a[[ c.inputs("tRr", "(v,j)") ]]);
 {%- for t in c.written() %}
             tRr[[ t.is.name ]](v,j) = output<[[ c.output_of(t) ]]>(y);

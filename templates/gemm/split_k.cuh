@@ -16,7 +16,7 @@ struct Barriers : StageBarriers {
 
 struct Team {
   Barriers& barriers;
-  float* parts;
+  [[ c.sum() ]]* parts;
   int thread;
   int rank_k;
   uint32_t first;      // rank in the cluster of the tile's first CTA
@@ -90,17 +90,17 @@ struct Team {
     constexpr int of_row = decltype(size<0>(tCrC))::value / splits;                            // of a share, in an MMA_M
     constexpr int share = of_row * decltype(size<1>(tCrC))::value;
     static_assert(decltype(size<2>(tCrC))::value == 1 && share == size<0>(SmemParts{}), "a share for each CTA");
-    auto const of = [&](int rank, int i) -> float& { return tCrC(rank * of_row + i % of_row, i / of_row, _0{}); };
+    auto const of = [&](int rank, int i) -> [[ c.sum() ]]& { return tCrC(rank * of_row + i % of_row, i / of_row, _0{}); };
 
     wait_until_read();
     CUTE_UNROLL
     for (int rank = 0; rank < splits; ++rank) {
       if (rank != rank_k) {
-        auto* const theirs = static_cast<float*>(__cluster_map_shared_rank(parts, cta(rank)));
+        auto* const theirs = static_cast<[[ c.sum() ]]*>(__cluster_map_shared_rank(parts, cta(rank)));
         Tensor given = make_tensor(theirs, SmemParts{})(_,thread,rank_k - (rank_k > rank ? 1 : 0));  // ((VECTOR,VECTORS))
         CUTE_UNROLL
         for (int i = 0; i < share; i += 4) {
-          *reinterpret_cast<float4*>(&given(i)) = make_float4(of(rank, i), of(rank, i + 1), of(rank, i + 2), of(rank, i + 3));
+          *reinterpret_cast<[[ c.sum4() ]]*>(&given(i)) = make_[[ c.sum4() ]](of(rank, i), of(rank, i + 1), of(rank, i + 2), of(rank, i + 3));
         }
       }
     }
@@ -121,7 +121,7 @@ struct Team {
       Tensor given = make_tensor(parts, SmemParts{})(_,thread,sender);                         // ((VECTOR,VECTORS))
       CUTE_UNROLL
       for (int i = 0; i < share; i += 4) {
-        float4 const part = *reinterpret_cast<float4 const*>(&given(i));
+        [[ c.sum4() ]] const part = *reinterpret_cast<[[ c.sum4() ]] const*>(&given(i));
         of(0, i) += part.x;
         of(0, i + 1) += part.y;
         of(0, i + 2) += part.z;

@@ -4,7 +4,7 @@ auto
 all_sums(Params const& params)
 {
   constexpr int of_one = size(TileD{});
-  return make_tensor(make_gmem_ptr(static_cast<float*>(params.workspace) + params.sums),
+  return make_tensor(make_gmem_ptr(static_cast<[[ c.sum() ]]*>(params.workspace) + params.sums),
                      make_shape(size<0>(TileD{}), size<1>(TileD{}), Int<ctas>{}, params.parts),
                      make_stride(size<1>(TileD{}), _1{}, Int<of_one>{}, int64_t(ctas * of_one)));  // (BM,BN,CTAS,PARTS)
 }
@@ -42,7 +42,7 @@ reduce(Params const& params)
   };
 
   Tensor tWgW = thr_copy.partition_S(local_tile(all_sums(params)(_,_,rank,_), TilePiece{}, crd));  // (CPY,CPY_M,CPY_N,PARTS)
-  Tensor tWrW = make_tensor<float>(shape(tWgW(_,_,_,0)));                                      // (CPY,CPY_M,CPY_N)
+  Tensor tWrW = make_tensor<[[ c.sum() ]]>(shape(tWgW(_,_,_,0)));                                      // (CPY,CPY_M,CPY_N)
   clear(tWrW);
   int const all = gridDim.y / ctas;                                                            // shared tiles
   int const rest = tiles.k_tiles_of_one() - tiles.first_of_rest();
@@ -51,7 +51,7 @@ reduce(Params const& params)
   int const end = rest > 0 ? int((int64_t(shared + 1) * rest - 1) / params.k_share) + 1 : 0;
   int const k_parts = params.k_parts + (end - first);
   constexpr int at_once = 8;  // partial sums in flight, to hide the latency of L2
-  Tensor tWrP = make_tensor<float>(append(shape(tWrW), Int<at_once>{}));                       // (CPY,CPY_M,CPY_N,AT_ONCE)
+  Tensor tWrP = make_tensor<[[ c.sum() ]]>(append(shape(tWrW), Int<at_once>{}));                       // (CPY,CPY_M,CPY_N,AT_ONCE)
   for (int k_part = 0; k_part < k_parts; k_part += at_once) {
     clear(tWrP);
     CUTE_UNROLL
@@ -95,7 +95,7 @@ reduce(Params const& params)
   Op const op{[[ c.op.scalars ]]};
   CUTE_UNROLL
   for (int i = 0; i < size(tWrW); ++i) {
-    float const a = tWrW(i);
+    [[ c.compute() ]] const a = tWrW(i);
     if (elem_less(tWcD(i), make_shape(params.m, params.n))) {
       auto const y = op(a[[ c.inputs("tWr", "(i)") ]]);
 {%- for t in c.written() %}

@@ -17,7 +17,7 @@ CUTE_DEVICE
 ElementD
 output(Y const& y)
 {
-  float value;
+  [[ c.compute() ]] value;
   if constexpr (outputs > 1) {
     value = get<I>(y);
   } else {

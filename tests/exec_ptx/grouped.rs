@@ -28,6 +28,7 @@ const KERNELS: [(Arch, &[&str]); 2] = [
         &[
             "groups=rows\nsm80_tile=64x64x32\nsm80_stages=3\nsm80_ctas=3\nepilogue=|a, c, bias| relu(a + c + bias), a\naux=f16:(0,1,?)",
             "dtype=bf16\nout=f32\ngroups=masked\na=col\nb=row\nsm80_tile=64x64x32\nsm80_stages=2",
+            "dtype=i8\ngroups=rows\nsm80_tile=64x64x64\nsm80_stages=2\nsm80_ctas=3",
         ],
     ),
 ];

@@ -67,6 +67,34 @@ fn what_tma_and_cp_async_cannot_copy_is_packed() {
     assert_eq!(launched(0, all), ["kernel", "direct"], "nothing to pack");
 }
 
+/// An offset of 32 bits would end within the second row, or block.
+#[test]
+fn rows_and_scales_beyond_32_bits_are_reached() {
+    let far = 1_i64 << 33;
+    let strided = |shape: [i64; 2], stride: [i64; 2]| ViewLayout::strided(&shape, &stride).expect("few elements");
+    let settings = "dtype=e4m3\npromote=128\nscale_a=1x128\nscale_b=128x128\ntile=64x64x128\nstages=2";
+    let plan = planned(settings, &[Arch::Sm90a]).expect("a right recipe");
+    let mut views = views(&plan, [64, 64, 256]);
+    let layouts = [
+        strided([64, 256], [far, 1]),
+        strided([256, 64], [1, far]),
+        strided([64, 2], [far + 1, far]),
+        strided([2, 1], [far + 3, 1]),
+        strided([64, 64], [far, 1]),
+    ];
+    for (view, layout) in views.iter_mut().zip(layouts) {
+        view.layout = layout;
+    }
+    let text = plan.text_on((9, 0)).expect("a text");
+    let binding = text.bind(&views).expect("offsets are 64-bit");
+    let found =
+        ["from_lda", "from_ldb", "ldscalea", "inc_scalea", "ldscaleb", "ldd"].map(|name| param(text, &binding, name));
+    assert_eq!(found, [far, far, far + 1, far, far + 3, far].map(Some));
+    for (map, row) in binding.tensor_maps().iter().zip([far, far, 2 * far]) {
+        assert_eq!(map.spec.strides.first().copied(), Some(row.unsigned_abs()), "bytes from one row to the next");
+    }
+}
+
 /// Where the operands of a problem lie: nowhere, with its offsets.
 fn addresses(plan: &Plan, problem: &Problem) -> Vec<ViewRef> {
     let view = |((operand, at), place): ((&Operand, &TensorLayout), u64)| {
@@ -107,7 +135,7 @@ fn rows(plan: &Plan, binding: &Binding, param: &str) -> Rows {
     let matrices = if apart > 0 { batches } else { 1 };
     // A is (M,K), B is (K,N).
     let along_k = 1 - at;
-    let turned = matches!(view.dtype, DType::F32 | DType::E4m3 | DType::E5m2) && unit != along_k;
+    let turned = matches!(view.dtype, DType::F32 | DType::E4m3 | DType::E5m2 | DType::I8) && unit != along_k;
     let along = if turned { along_k } else { unit };
     Rows { view, turned, rows: shape[1 - along], columns: shape[along], ld: stride[1 - unit], matrices, apart }
 }

@@ -125,6 +125,8 @@ const D: [ValueType; 4] = [F64, F64, F64, F64];
 const I: [ValueType; 4] = [S32, S8, S8, S32];
 const U: [ValueType; 4] = [S32, U8, U8, S32];
 const E4: [ValueType; 4] = [F32, E4M3, E4M3, F32];
+const E45: [ValueType; 4] = [F32, E4M3, E5M2, F32];
+const E54: [ValueType; 4] = [F32, E5M2, E4M3, F32];
 const E5: [ValueType; 4] = [F32, E5M2, E5M2, F32];
 const K8: [&str; 4] = [WARP, T_16X8, T_8X8, T_16X8];
 const K16: [&str; 4] = [WARP, A_16X16, B_8X16, T_16X8];
@@ -159,6 +161,8 @@ pub(super) const ROWS: &[Row] = &[
     row("SM80_16x8x16_S32U8U8S32_TN", [16, 8, 16], U, [WARP, A_16X16_S8, T_8X16, T_16X8], SM80_S8_K16),
     row("SM80_16x8x32_S32U8U8S32_TN", [16, 8, 32], U, K32, SM80_S8_K32),
     row("SM89_16x8x32_F32E4M3E4M3F32_TN", [16, 8, 32], E4, K32, SM89),
+    row("SM89_16x8x32_F32E4M3E5M2F32_TN", [16, 8, 32], E45, K32, SM89),
+    row("SM89_16x8x32_F32E5M2E4M3F32_TN", [16, 8, 32], E54, K32, SM89),
     row("SM89_16x8x32_F32E5M2E5M2F32_TN", [16, 8, 32], E5, K32, SM89),
     row("SM90_16x8x4_F64F64F64F64_TN", [16, 8, 4], D, [WARP, A_16X4, T_8X4, T_16X8], SM90_F64_K4),
     row("SM90_16x8x8_F64F64F64F64_TN", [16, 8, 8], D, [WARP, A_16X8_WIDE, B_8X8_WIDE, T_16X8], SM90_F64_K8),

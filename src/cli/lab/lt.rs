@@ -61,6 +61,7 @@ impl CublasLt {
         let compute = match product.arithmetic() {
             Arithmetic::Tf32 => (sys::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32, false, None),
             Arithmetic::Fp8 { promoted } => (F32.0, promoted == 0, product.block_scales()),
+            Arithmetic::Int8 => (sys::cublasComputeType_t::CUBLAS_COMPUTE_32I, false, None),
             Arithmetic::F32 | Arithmetic::TensorCores => F32,
         };
         Ok(Self { handle, compute, workspace, _workspace: memory, stream: stream.clone() })
@@ -244,7 +245,9 @@ fn data_type(dtype: DType) -> Result<sys::cudaDataType, BenchError> {
         DType::F32 => Ok(sys::cudaDataType::CUDA_R_32F),
         DType::E4m3 => Ok(sys::cudaDataType::CUDA_R_8F_E4M3),
         DType::E5m2 => Ok(sys::cudaDataType::CUDA_R_8F_E5M2),
-        other => Err(BenchError::Cublas(format!("found {other}, required f16, bf16, f32, e4m3 or e5m2"))),
+        DType::I8 => Ok(sys::cudaDataType::CUDA_R_8I),
+        DType::I32 => Ok(sys::cudaDataType::CUDA_R_32I),
+        other => Err(BenchError::Cublas(format!("found {other}, required f16, bf16, f32, e4m3, e5m2, i8 or i32"))),
     }
 }
 
@@ -254,8 +257,9 @@ pub(super) struct Matmul {
     /// Column-major layouts of A, B, C and D.
     layouts: [Layout; 4],
     addresses: [u64; 4],
-    alpha: f32,
-    beta: f32,
+    /// Bits of an f32, or of an i32 beside sums of integers.
+    alpha: u32,
+    beta: u32,
 }
 
 impl Matmul {
@@ -276,7 +280,12 @@ impl Matmul {
             None => product.d,
         };
         let [.., batches] = product.extents;
-        let desc = Desc(result::create_matmul_desc(compute, sys::cudaDataType::CUDA_R_32F).map_err(failed)?);
+        // Sums of integers are given as they are, or scaled by an f32 into as many elements of 8 bits.
+        let of_integers = compute == sys::cublasComputeType_t::CUBLAS_COMPUTE_32I;
+        let are_integers = of_integers && d.dtype == DType::I32;
+        let of_d = if of_integers && !are_integers { DType::I8 } else { d.dtype };
+        let of_scalars = if are_integers { sys::cudaDataType::CUDA_R_32I } else { sys::cudaDataType::CUDA_R_32F };
+        let desc = Desc(result::create_matmul_desc(compute, of_scalars).map_err(failed)?);
         // cublasOperation_t: 0 as it is, 1 turned.
         desc.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSA, &i32::from(product.x.turned))?;
         desc.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSB, &i32::from(product.y.turned))?;
@@ -311,13 +320,14 @@ impl Matmul {
         let layouts = [
             Layout::new(x.dtype, &product.x, batches)?,
             Layout::new(y.dtype, &product.y, batches)?,
-            // No C has 8 bits (cuBLAS, "cublasLtMatmul", supported types).
-            Layout::new(if d.dtype == DType::E4m3 { DType::Bf16 } else { d.dtype }, &c, batches)?,
-            Layout::new(d.dtype, &product.d, batches)?,
+            // No C is a float of 8 bits (cuBLAS, "cublasLtMatmul", supported types).
+            Layout::new(if of_d == DType::E4m3 { DType::Bf16 } else { of_d }, &c, batches)?,
+            Layout::new(of_d, &product.d, batches)?,
         ];
         let addresses = [&product.x, &product.y, &c, &product.d].map(|matrix| matrix.address);
         let beta = epilogue.c.map_or(0.0, |(_, beta)| beta.value(scalars));
-        Ok(Self { desc, layouts, addresses, alpha: epilogue.alpha.value(scalars), beta })
+        let bits = |x: f32| if are_integers { (x as i32).cast_unsigned() } else { x.to_bits() };
+        Ok(Self { desc, layouts, addresses, alpha: bits(epilogue.alpha.value(scalars)), beta: bits(beta) })
     }
 }
 

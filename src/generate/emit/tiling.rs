@@ -79,7 +79,8 @@ impl TileMma {
         let by_descriptors = self.factors().iter().any(|(_, factor)| matches!(factor, Factor::Shared(_)));
         let majors = match by_descriptors {
             false => String::new(),
-            // Types that can only lie along K have no majors.
+            // Types that can only lie along K have no majors, and integers no signs either.
+            true if self.atom.contains("_S32") => String::new(),
             true if self.atom.ends_with("_TN") => "<>".to_owned(),
             true => format!("<{},{}>", major(self.a), major(self.b)),
         };

@@ -6,6 +6,7 @@ use super::given::Given;
 use super::operand::{ModeStride, Operand};
 use super::problem_shape::ProblemShape;
 use crate::diagnostic::debug_as_display;
+use crate::expr::Compute;
 use crate::view::Access;
 
 /// The type of one field, the same in C and in Rust on every 64-bit platform that CUDA supports.
@@ -37,6 +38,15 @@ pub enum ParamType {
 }
 
 impl ParamType {
+    /// That of a run-time scalar of a function that is computed in this type.
+    pub(crate) fn of(compute: Compute) -> Self {
+        match compute {
+            Compute::F32 => ParamType::F32,
+            Compute::F64 => ParamType::F64,
+            Compute::I32 => ParamType::I32,
+        }
+    }
+
     /// Its size.
     pub fn bytes(self) -> usize {
         match self {

@@ -92,6 +92,8 @@ pub enum Arithmetic {
         /// Elements of K after which it is added to a sum in f32; 0 for never.
         promoted: u32,
     },
+    /// By tensor cores, of 8-bit integers: sums are i32, and exact.
+    Int8,
 }
 
 /// Whether a scalar, as the kernel gets it, is 0.

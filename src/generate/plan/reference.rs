@@ -117,6 +117,11 @@ pub trait Cursor {
     /// The function cannot be evaluated there.
     fn accepted(&mut self) -> Result<Outputs, ExprError>;
 
+    /// Whether a kernel writes that coordinate: a row of no group keeps what it held.
+    fn is_written(&self) -> bool {
+        true
+    }
+
     /// The inputs of that coordinate, for a report.
     fn inputs(&self) -> Vec<InputElement>;
 

@@ -38,7 +38,7 @@ impl<'a> Given<'a> {
         let spread = Spread::of(k.max(0) as usize, arithmetic);
         let spread = match arithmetic {
             Arithmetic::Tf32 => spread.of_rounded(k.max(0) as usize, factors()),
-            Arithmetic::F32 | Arithmetic::TensorCores => spread,
+            Arithmetic::F32 | Arithmetic::TensorCores | Arithmetic::Int8 => spread,
             Arithmetic::Fp8 { .. } => {
                 let of = |t: &&Tensor| (largest(values(t, 0)), least(t.dtype(), arithmetic));
                 let all: Vec<(f64, f64)> = inputs.iter().take(2).map(of).collect();
@@ -47,7 +47,7 @@ impl<'a> Given<'a> {
             }
         };
         let library = match arithmetic {
-            Arithmetic::Fp8 { .. } => Spread::of(k.max(0) as usize, Arithmetic::TensorCores),
+            Arithmetic::Fp8 { .. } | Arithmetic::Int8 => Spread::of(k.max(0) as usize, Arithmetic::TensorCores),
             _ => spread,
         };
         let exact = |x: f32| is_integer(x) && (arithmetic != Arithmetic::Tf32 || tf32::rounded(x) == x);
@@ -80,6 +80,11 @@ impl<'a> Given<'a> {
         (size + self.library.absolute) / (1.0 - self.library.relative)
     }
 
+    /// Whether terms of this size are integers that neither the kernel nor the library rounds.
+    fn are_exact(&self, size: f64) -> bool {
+        self.integers && size < self.spread.exact().min(self.library.exact())
+    }
+
     /// How far the kernel's sum and the library's may be apart, of terms of this size.
     fn error(&self, size: f64) -> f64 {
         let largest = self.largest(size);
@@ -99,7 +104,7 @@ impl<'a> Given<'a> {
             && with_scalar!(output.dtype(), T => {
                 let is_right = |((found, product), size): ((&T, &f32), &f32)| {
                     let (product, size) = (f64::from(*product), f64::from(*size));
-                    if self.integers && size < self.spread.exact() {
+                    if self.are_exact(size) {
                         return found.bits() == T::nearest(product + 0.0).bits();
                     }
                     let error = self.error(size);
@@ -130,7 +135,7 @@ impl GivenSums<'_> {
             return Bounds::point(f64::NAN);
         };
         // Partial sums of integers only grow, so that none before this one was rounded.
-        if self.given.integers && size < self.given.spread.exact() {
+        if self.given.are_exact(size) {
             // What began with 0 is never -0.
             return Bounds::point(product + 0.0);
         }

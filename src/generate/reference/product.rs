@@ -257,6 +257,10 @@ impl Cursor for Together<'_> {
         Ok(outputs)
     }
 
+    fn is_written(&self) -> bool {
+        self.sums.matrix().is_some()
+    }
+
     fn inputs(&self) -> Vec<InputElement> {
         let element = |name: &str, dtype, bits| InputElement { name: name.to_owned(), dtype, bits };
         let ends = self.accumulator.range().unwrap_or((f64::NAN, f64::NAN));

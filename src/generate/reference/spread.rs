@@ -55,6 +55,8 @@ impl Spread {
             Arithmetic::F32 => Self::new(k),
             Arithmetic::TensorCores | Arithmetic::Tf32 => Self::new(k.div_ceil(4) * 12),
             Arithmetic::Fp8 { promoted } => Self::of_fp8(k, promoted as usize),
+            // A launch refuses a K whose sums may not fit into an i32.
+            Arithmetic::Int8 => Self { exact: EXACT64, ..Self::new(0) },
         }
     }
 

@@ -289,7 +289,10 @@ fn compare(
                 required: "an element at each coordinate".to_owned(),
             })?;
             let mark = with_scalar!(dtype, T => T::UNWRITTEN);
-            let right = accept.accepts(dtype, bits);
+            let right = match cursor.is_written() || marked(dtype) {
+                true => accept.accepts(dtype, bits),
+                false => bits == unwritten(dtype, &accept),
+            };
             // An input may hold the mark's payload by chance, and additions pass payloads on.
             let unwritten = bits == mark && if value.is_nan() { !cursor.carries(dtype, bits) } else { !right };
             if right && !unwritten {

@@ -19,7 +19,7 @@ fn rejected(settings: &str) -> Vec<Diagnostic> {
     planned(settings, &[Arch::Sm80, Arch::Sm90a]).expect_err("refused")
 }
 
-/// On the architecture that multiplies 8-bit floats.
+/// On an architecture that multiplies 8-bit floats, promotes them and scales blocks.
 fn narrow(settings: &str) -> Vec<Diagnostic> {
     planned(settings, &[Arch::Sm90a]).expect_err("refused")
 }
@@ -41,7 +41,11 @@ pub(crate) fn views_of(plan: &Plan, problem: &[i64]) -> Vec<ViewRef> {
 }
 
 fn unbound(problem: [i64; 3], change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<Diagnostic> {
-    let plan = planned("out=f16", &[Arch::Sm80, Arch::Sm90a]).expect("a right recipe");
+    unbound_of("out=f16", problem, change)
+}
+
+fn unbound_of(settings: &str, problem: [i64; 3], change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<Diagnostic> {
+    let plan = planned(settings, &[Arch::Sm80, Arch::Sm90a]).expect("a right recipe");
     let mut views = views(&plan, problem);
     change(&mut views);
     let refused: Vec<Vec<Diagnostic>> = plan
@@ -75,6 +79,12 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("factors of f32", rejected("dtype=f32")),
         ("a launch of two texts", of_two_texts()),
         ("8-bit floats on an architecture without their tensor cores", rejected("dtype=e4m3")),
+        (
+            "8-bit floats by warps, promoted",
+            planned("dtype=e4m3\npromote=128\ntile=128x128x128", &[Arch::Sm89]).expect_err("refused"),
+        ),
+        ("a type of D that integers have none of", rejected("dtype=i8\nout=e4m3")),
+        ("a root of integers", rejected("dtype=i8\nepilogue=sqrt(a)")),
         ("8-bit floats beside others, promoted within k-tiles", narrow("dtype=bf16\ndtype_b=e5m2\npromote=128")),
         ("a scale without the other", narrow("dtype=e4m3\nscale_a=1x128")),
         ("scales of more or fewer elements", narrow("dtype=e4m3\nscale_a=1x128\nscale_b=128x128\ntile=128x128x64")),
@@ -133,5 +143,6 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("A of f32", unbound([128, 128, 64], |v| v[0].dtype = DType::F32)),
         ("B of another K", unbound([128, 128, 64], |v| v[1].layout = strided([72, 128], [1, 72]))),
         ("more rows than an index holds", unbound([(1 << 31) - 8, 8, 8], |_| {})),
+        ("sums of integers that may not fit", unbound_of("dtype=i8", [64, 64, 1 << 17], |_| {})),
     ]
 }

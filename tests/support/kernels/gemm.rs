@@ -3,7 +3,7 @@
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
-use cutemplate::expr::Function;
+use cutemplate::expr::{Compute, Function};
 use cutemplate::plan::{Plan, ProblemShape};
 use cutemplate::recipe::gemm::{Block, Consumers, Factors};
 use cutemplate::recipe::product::{Extents, Major};
@@ -21,7 +21,7 @@ pub(crate) fn drawn(index: u64) -> Gemm {
     let any = random.chance(10);
     let dtype = random.pick(Factors::ALL);
     let factors = dtype.dtype();
-    let is_narrow = factors.bytes().0 == 1;
+    let is_narrow = matches!(factors, DType::E4m3 | DType::E5m2);
     let bytes = factors.bytes().0 as u32;
     let tile = |random: &mut Random, columns: &[u32], capacity: u32| {
         let k = random.pick(if any { &[16, 32, 96, 256] } else { &[32, 64, 128, 128] }) / bytes;
@@ -42,10 +42,11 @@ pub(crate) fn drawn(index: u64) -> Gemm {
         if usual { &[16, 32, 64, 96, 128, 192, 256] } else { &[48, 80, 112, 144, 160, 176, 208, 224, 240] };
     let own = tile(random, columns, 160_000);
     let older = tile(random, &[32, 64, 96, 128, 256], 98_000);
-    let outs: &[DType] = match is_narrow {
+    let outs: &[DType] = match factors {
         _ if any => &[DType::F16, DType::Bf16, DType::I8],
-        true => &[DType::F16, DType::Bf16, DType::F32, DType::E4m3],
-        false => &[factors, DType::F32],
+        _ if is_narrow => &[DType::F16, DType::Bf16, DType::F32, DType::E4m3],
+        DType::I8 => &[DType::I32, DType::I32, DType::F16, DType::Bf16, DType::F32],
+        _ => &[factors, DType::F32],
     };
     let out = random.pick(outs);
     let major = |random: &mut Random| random.pick(Major::ALL);
@@ -72,6 +73,11 @@ pub(crate) fn drawn(index: u64) -> Gemm {
         recipe.epilogue = epilogue(random);
         let count = recipe.epilogue.inputs().saturating_sub(2);
         recipe.aux = (0..count).map(|_| aux(random, batched)).collect();
+    }
+    // Integers have no roots, and other operations that floats have.
+    if recipe.out == DType::I32 && recipe.epilogue.check(Compute::I32).is_err() {
+        let sum = "|a, c; beta| max(a + beta * c, 7 - a)".parse().expect("a function");
+        (recipe.epilogue, recipe.aux) = (sum, Vec::new());
     }
     if random.chance(40) {
         recipe.schedule = Consumers::Pingpong;
@@ -143,7 +149,7 @@ pub(crate) fn drawn(index: u64) -> Gemm {
 fn with_second(random: &mut Random, epilogue: &Function) -> Function {
     let inputs: Vec<&str> = epilogue.input_names().collect();
     let of = random.pick(&inputs);
-    let second = random.pick(&[of.to_owned(), format!("{of} * 0.5"), format!("relu({of} + 1)")]);
+    let second = random.pick(&[of.to_owned(), format!("{of} * 3"), format!("relu({of} + 1)")]);
     let (names, scalars) = (inputs.join(", "), epilogue.scalars().join(", "));
     let scalars = if scalars.is_empty() { scalars } else { format!("; {scalars}") };
     format!("|{names}{scalars}| {}, {second}", epilogue.body()).parse().expect("a function")

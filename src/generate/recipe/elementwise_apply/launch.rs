@@ -3,7 +3,6 @@
 
 use super::decide::{Body, Class, Decision, Tensor};
 use crate::arch::Arch;
-use crate::expr::Compute;
 use crate::plan::{Field, Given, Int, IntOp, Merging, ParamStruct, ParamType, Reach, Rule};
 use crate::view::ViewRef;
 
@@ -49,11 +48,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         fields.push((aligned(t), ParamType::I32, doc, Given::Follows));
         fields.push((whole(t), ParamType::I32, "the same, where columns are whole vectors".into(), Given::Follows));
     }
-    let ty = match decision.checked.compute() {
-        Compute::F32 => ParamType::F32,
-        Compute::F64 => ParamType::F64,
-        Compute::I32 => ParamType::I32,
-    };
+    let ty = ParamType::of(decision.checked.compute());
     let scalars = decision.scalars.iter().enumerate();
     let doc = "run-time scalar of the function";
     fields.extend(scalars.map(|(index, name)| (name.clone(), ty, doc.to_owned(), Given::Scalar(index))));

@@ -144,15 +144,14 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
         let required = e.what_is_required().to_string();
         checks.push(Code::TileDivides, found, required, "threads and tiles divide", "tile=128x128x64".into());
     };
-    if isa == Isa::Sm80 && recipe.dtype.is_narrow() {
+    if isa == Isa::Sm80 && recipe.promote > 0 {
         let archs: Vec<String> = own_targets.archs().iter().map(ToString::to_string).collect();
         checks.push(
             Code::Instruction,
-            format!("dtype = {}, for {}", recipe.dtype, archs.join(", ")),
-            "sm_90a".to_owned(),
-            "WGMMA multiplies floats of 8 bits; gemm has no text for older tensor cores that do",
-            "sm_90a as the only target, `--arch sm_90a`; elsewhere dtype=f16, whose values those of 8 bits all are"
-                .to_owned(),
+            format!("promote = {}, for {}", recipe.promote, archs.join(", ")),
+            "promote = 0, or sm_90a".to_owned(),
+            "the text for sm_90a moves sums to f32; that for mma.sync leaves all of K to the tensor cores",
+            "promote=0, or sm_90a as the only target, `--arch sm_90a`".to_owned(),
         );
         return None;
     }
@@ -162,7 +161,11 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     let pack = entries::pack(recipe).map_err(|e| algebra(e, checks)).ok()?;
     let stream_k = tiling.streams_k().then(|| entries::stream_k(recipe, &tiling)).transpose();
     let stream_k = stream_k.map_err(|e| algebra(e, checks)).ok()?;
-    checks::instructions(checks, &tiling, own_targets, "no architecture before sm_80");
+    let newer = match recipe.dtype.is_narrow() {
+        true => "architectures from sm_89 on; elsewhere dtype=f16, whose values those of 8 bits all are",
+        false => "no architecture before sm_80",
+    };
+    checks::instructions(checks, &tiling, own_targets, newer);
     let mut flaws = tiling.flaws();
     if flaws.is_empty() {
         flaws.extend(direct.iter().chain([&pack]).chain(stream_k.iter().flatten()).flat_map(Tiling::flaws));

@@ -8,7 +8,7 @@ use super::decide::Part;
 use super::tilings::Scales;
 use crate::emit;
 use crate::emit::{Alias, Assertion};
-use crate::expr::{Compute, Helpers};
+use crate::expr::Helpers;
 use crate::plan::{Groups, Int, Operand, Plan, SCALED_K, SCALES};
 use crate::recipe::Isa;
 use crate::recipe::product::{EpilogueText, Tensor, stride_params};
@@ -346,7 +346,22 @@ impl Common<'_> {
 
     /// An element of D, or of E with two outputs, from that result.
     fn rounded(&self, value: &str) -> String {
-        Helpers::new(Compute::F32).store(self.part.recipe.out, value)
+        Helpers::new(self.part.product.epilogue().compute()).store(self.part.recipe.out, value)
+    }
+
+    /// The type that the epilogue computes in.
+    fn compute(&self) -> &'static str {
+        self.part.product.epilogue().compute().cxx()
+    }
+
+    /// The type of an accumulator.
+    fn sum(&self) -> &'static str {
+        self.part.recipe.dtype.sums().cxx()
+    }
+
+    /// Four accumulators.
+    fn sum4(&self) -> &'static str {
+        if self.part.recipe.dtype == Factors::I8 { "int4" } else { "float4" }
     }
 }
 

@@ -3,7 +3,6 @@
 use super::Gemm;
 use super::tilings::pair;
 use crate::atom::Operand;
-use crate::dtype::DType;
 use crate::layout::{Layout, LayoutError, Swizzle};
 use crate::tiling::{
     Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, Role, SmemTensor, Task, TileCopy, Tiling,
@@ -28,7 +27,7 @@ pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutErr
     Ok(direct)
 }
 
-/// Sums of a part of K, in f32: a tile of its own for each part, which the threads that have accumulated it write to the workspace.
+/// Sums of a part of K: a tile of its own for each part, which the threads that have accumulated it write to the workspace.
 fn sums() -> Place {
     Place::Global(Global { align: Bytes(8), multiple: 2, whole: true, ..Global::matrix("W") })
 }
@@ -44,7 +43,7 @@ pub(super) fn stream_k(recipe: &Gemm, tiling: &Tiling) -> Result<[Tiling; 2], La
         name: "GiveSums",
         what: "sums of a part of K",
         tile: [m, n],
-        dtype: DType::F32,
+        dtype: recipe.dtype.sums(),
         from: Place::Fragments("Mma", Operand::C),
         to: sums(),
         engine: Engine::Fragments(CopyOp::Universal(Bytes(8))),

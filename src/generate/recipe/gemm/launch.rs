@@ -13,7 +13,8 @@ pub(super) fn params(part: &Part) -> ParamStruct {
     let (operands, recipe) = (part.operands(), &part.recipe);
     let (scalars, alpha) = (part.product.scalar_params(), part.product.alpha());
     let l = operands.iter().position(|operand| operand.strides.len() > 2);
-    let of = Fields { operands: &operands, l, scalars, alpha };
+    let compute = part.product.epilogue().compute();
+    let of = Fields { operands: &operands, l, scalars, alpha, compute };
     let mut fields: Vec<Field> = Vec::new();
     if part.isa == Isa::Sm90a {
         let mapped = operands.iter().take(2).chain(operands.iter().filter(|operand| operand.access == Access::Write));

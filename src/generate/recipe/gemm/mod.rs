@@ -1,4 +1,4 @@
-//! `gemm`: D = epilogue(A @ B, C, ..) on tensor cores, factors of 8 or 16 bits or tf32, f32 accumulation. Each group of architectures
+//! `gemm`: D = epilogue(A @ B, C, ..) on tensor cores, factors of 8 or 16 bits or tf32, sums in f32, of integers in i32. Each group of architectures
 //! has a text of its own: `cp.async`, `ldmatrix` and `mma.sync` from sm_80 on; TMA, WGMMA, clusters and persistent CTAs on sm_90a.
 
 mod ahead;
@@ -27,7 +27,7 @@ use half::{bf16, f16};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::PlanError;
 use crate::dtype::{DType, E4m3, E5m2};
-use crate::expr::Function;
+use crate::expr::{Compute, Function};
 use crate::model::Machine;
 use crate::plan::{Groups, Plan};
 use crate::recipe::field::{as_displayed, recipe};
@@ -45,9 +45,13 @@ recipe! {
     /// With `dtype=tf32` A, B and D are f32, and each element of A and B is rounded to tf32, 10 bits of fraction, on its way. Tensor
     /// cores take tf32 along K only: a launch transposes operands that lie along M or N while it packs them.
     ///
-    /// With `dtype=e4m3` or `e5m2`, A and B are floats of 8 bits, and `dtype_b` mixes the two. They lie along K like tf32, and only
-    /// sm_90a multiplies them. D is f16, bf16, f32 or e4m3. Tensor cores keep 14 bits of such a sum; `promote` moves it to f32 in time.
+    /// With `dtype=e4m3` or `e5m2`, A and B are floats of 8 bits, and `dtype_b` mixes the two. They lie along K like tf32, and
+    /// architectures from sm_89 on multiply them. D is f16, bf16, f32 or e4m3. Tensor cores keep 14 bits of such a sum; on sm_90a `promote` moves it to f32 in time.
     /// Scales are epilogue inputs: see [`Gemm::scaled_rows`].
+    ///
+    /// With `dtype=i8`, A and B are integers of 8 bits, which lie along K too, and sums are i32. They are exact; a K beyond 131071, whose
+    /// sums may not fit, is refused. D is i32, and the epilogue then computes in i32; or f16, bf16 or f32, and it computes in f32 of the
+    /// sum rounded to f32.
     ///
     /// The epilogue is a traced function of the accumulator, of the element of C, and of auxiliary tensors, in this
     /// order. A text names them in front, `|a, c, bias| a + c + bias`, or calls them `a`, `b`, `c`, ..; the default is
@@ -71,7 +75,7 @@ recipe! {
     /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct Gemm |this| {
-        /// type in which A and B are multiplied: f16, bf16, tf32 (A and B are f32), e4m3 or e5m2
+        /// type in which A and B are multiplied: f16, bf16, tf32 (A and B are f32), e4m3, e5m2 or i8
         dtype: Factors, "bf16";
         /// type of B; auto: that of A. e4m3 and e5m2 mix
         dtype_b: Option<Factors>, "e5m2", if this.dtype_b.is_some();
@@ -82,7 +86,7 @@ recipe! {
         scale_a: Option<Block>, "1x128", if this.scale_a.is_some();
         /// the same of B: one for 128 elements of a column, or for 128 columns of them; A and B both have them, or neither
         scale_b: Option<Block>, "128x128", if this.scale_b.is_some();
-        /// type of C and D: f32, or that of A and B; where A and B have 8 bits f16, bf16, f32 or e4m3
+        /// type of C and D: f32, or that of A and B; of 8-bit floats f16, bf16, f32 or e4m3; of i8 i32, f16, bf16 or f32
         out: DType, "f32";
         /// the function of the accumulator, of C's element and of auxiliary elements, in this order, that gives D, or D and E; they are a, b,
         /// c, .. unless it names them
@@ -151,6 +155,8 @@ named! {
     E4m3 = "e4m3",
     /// Floats of 8 bits, 2 of them fraction.
     E5m2 = "e5m2",
+    /// Integers of 8 bits, -128 to 127.
+    I8 = "i8",
 }
 
 impl Factors {
@@ -162,22 +168,32 @@ impl Factors {
             Factors::Tf32 => DType::F32,
             Factors::E4m3 => DType::E4m3,
             Factors::E5m2 => DType::E5m2,
+            Factors::I8 => DType::I8,
         }
     }
 
-    /// Whether they have 8 bits.
+    /// Whether they are floats of 8 bits.
     pub(super) fn is_narrow(self) -> bool {
         matches!(self, Factors::E4m3 | Factors::E5m2)
     }
 
+    /// The type of their sums.
+    pub(super) fn sums(self) -> DType {
+        if self == Factors::I8 { DType::I32 } else { DType::F32 }
+    }
+
     /// Whether tensor cores take them along K only.
     pub(super) fn lies_along_k(self) -> bool {
-        self == Factors::Tf32 || self.is_narrow()
+        matches!(self, Factors::Tf32 | Factors::I8) || self.is_narrow()
     }
 
     /// The type that D has unless it is told.
     fn usual_out(self) -> DType {
-        if self.is_narrow() { DType::Bf16 } else { self.dtype() }
+        match self {
+            Factors::E4m3 | Factors::E5m2 => DType::Bf16,
+            Factors::I8 => self.sums(),
+            _ => self.dtype(),
+        }
     }
 
     /// Elements of 16 bytes.
@@ -193,7 +209,13 @@ impl Factors {
             Factors::Tf32 => "TF32",
             Factors::E4m3 => "E4M3",
             Factors::E5m2 => "E5M2",
+            Factors::I8 => "S8",
         }
+    }
+
+    /// The same of their sums.
+    fn sums_in_atoms(self) -> &'static str {
+        if self.sums() == DType::I32 { "S32" } else { "F32" }
     }
 }
 
@@ -240,7 +262,9 @@ fn accumulator() -> Function {
 impl Gemm {
     fn epilogue(&self) -> Epilogue<'_> {
         let Gemm { epilogue: function, aux, groups, .. } = self;
-        Epilogue { function, aux, batched: self.have_l("D"), groups: *groups, outputs: 2 }
+        // An i32 has more bits than the fraction of an f32.
+        let compute = if self.out == DType::I32 { Compute::I32 } else { Compute::F32 };
+        Epilogue { function, aux, batched: self.have_l("D"), groups: *groups, outputs: 2, compute }
     }
 
     /// Whether an operand has a last mode L.
@@ -345,7 +369,9 @@ impl Takes<bf16> for Gemm {}
 impl Takes<f32> for Gemm {}
 impl Takes<E4m3> for Gemm {}
 impl Takes<E5m2> for Gemm {}
+impl Takes<i8> for Gemm {}
 impl Gives<E4m3> for Gemm {}
+impl Gives<i32> for Gemm {}
 impl Gives<f16> for Gemm {}
 impl Gives<bf16> for Gemm {}
 impl Gives<f32> for Gemm {}
@@ -354,10 +380,10 @@ impl Recipe for Gemm {
     const FAMILY: &'static str = "gemm";
     const RUST_TYPE: &'static str = "Gemm";
     const SUMMARY: &'static str =
-        "D = epilogue(A @ B, C, ..) on tensor cores: f16, bf16, tf32, e4m3 or e5m2 in, f32 accumulation";
+        "D = epilogue(A @ B, C, ..) on tensor cores: f16, bf16, tf32, e4m3, e5m2 or i8 in, f32 or i32 accumulation";
     const SETTINGS: &'static [Setting] = SETTINGS;
     /// Every type, every swizzle and major; one to three warpgroups that compute a tile, or ping-pong; clusters of one,
-    /// two and four; split-K; epilogues of one output and of two; batches; 8-bit floats with scales, mixed and promoted.
+    /// two and four; split-K; epilogues of one output and of two; batches; 8-bit floats with scales, mixed and promoted; integers.
     const CATALOGUE: &'static [&'static str] = &[
         "out=f16",
         "out=f32\nepilogue=|a; alpha| relu(alpha * a), -a\ntile=64x256x32\ncluster=1x2\nsplit_k=2\nsm80_tile=64x256x32\nsm80_stages=4",
@@ -368,6 +394,7 @@ impl Recipe for Gemm {
         "schedule=pingpong\ntile=128x192x64\nsm80_tile=128x64x32\nepilogue=|a, b, c| gelu(a + c)\naux=f16:(1,0)",
         "dtype=e4m3\nepilogue=|a, scale_a, scale_b| a * scale_a * scale_b\naux=f32:(1,0), f32:(0,1)",
         "dtype=e5m2\ndtype_b=e4m3\npromote=128\nout=e4m3\na=col\ntile=128x128x64\ncluster=1x2\nepilogue=|a, scale| a * scale\naux=f32:(0,0)",
+        "dtype=i8\nout=bf16\nepilogue=|a, scale_a, scale_b| a * scale_a * scale_b\naux=f32:(1,0), f32:(0,1)",
     ];
     const PROBLEM: &'static [i64] = &[4096, 4096, 4096];
 
@@ -388,7 +415,7 @@ impl Recipe for Gemm {
         Problem { k: problem.k.saturating_mul(self.dtype.dtype().bytes().0).div_ceil(DType::F16.bytes().0), ..*problem }
     }
 
-    /// Only WGMMA multiplies 8-bit floats.
+    /// No tensor core before sm_89 multiplies 8-bit floats, and sm_90a has WGMMA.
     fn usual_targets(&self) -> Targets {
         let sm90a = if self.dtype.is_narrow() { Targets::new([Arch::Sm90a]) } else { None };
         sm90a.unwrap_or_default()

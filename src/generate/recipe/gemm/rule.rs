@@ -1,5 +1,6 @@
 //! The rule of a launch: which entry runs, on how many CTAs, and its tensor maps.
 
+use super::Factors;
 use super::decide::Part;
 use super::launch::params;
 use super::order::Grouping;
@@ -18,16 +19,23 @@ const CHUNK: i64 = 16;
 /// Elements of a factor that is packed, at most: less than a TiB, as TMA has no larger strides.
 const MOST_PACKED: i64 = (1 << 39) - 1;
 
+/// The most products of 8-bit integers, up to 2^14 each, whose sum is an i32 in any order.
+const MOST_OF_INTEGERS: i64 = i32::MAX as i64 >> 14;
+
 /// A and B, which come first among operands and copies.
 const FACTORS: [&str; 2] = ["a", "b"];
 
 /// Grids and tensor maps from addresses, strides and extents; `None` where a copy of the tiling has no tensor map.
 pub(super) fn rule(part: &Part) -> Option<Rule> {
+    let (k, sums) = match part.recipe.dtype {
+        Factors::I8 => (format!("a K up to {MOST_OF_INTEGERS}, "), "; a sum is an i32, of products up to 2^14"),
+        _ => (String::new(), ""),
+    };
     let reach = Reach {
-        required: "extents below 2^31 less some tiles, fewer than 2^31 tiles of D, and fewer than 2^39 elements of a factor that is \
-                   packed"
-            .into(),
-        because: "coordinates are 32-bit integers, and so is the number of a CTA; offsets are 64-bit".into(),
+        required: format!(
+            "extents below 2^31 less some tiles, fewer than 2^31 tiles of D, {k}and fewer than 2^39 elements of a factor that is packed"
+        ),
+        because: format!("coordinates are 32-bit integers, and so is the number of a CTA; offsets are 64-bit{sums}"),
         help: "launch on parts of the matrices".into(),
     };
     let mut rule = Rule::new(&params(part), reach);
@@ -37,6 +45,9 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
     for (extent, tile) in [&m, &n, &k, &l].into_iter().zip([bm, bn, margin, 1]) {
         let most = i64::from(i32::MAX) - 2 * tile;
         rule.steps.require(extent.clone().at_most(most), "coordinates are 32-bit integers");
+    }
+    if part.recipe.dtype == Factors::I8 {
+        rule.steps.require(k.clone().at_most(MOST_OF_INTEGERS), "sums of products up to 2^14 are 32-bit integers");
     }
     let (blocks, overlaps) = blocks(part, &mut rule);
     let something = Int::all([&m, &n, &l].map(|extent| Int::from(0).less(extent.clone())));

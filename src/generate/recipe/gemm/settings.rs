@@ -25,15 +25,18 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     let factors = recipe.dtype.dtype();
     let outs: &[DType] = match factors {
         DType::F32 => &[DType::F32],
+        DType::I8 => &[DType::I32, DType::F16, DType::Bf16, DType::F32],
         _ if recipe.dtype.is_narrow() => &[DType::F16, DType::Bf16, DType::F32, DType::E4m3],
         _ => &[DType::F32, factors],
     };
     if !outs.contains(&recipe.out) {
-        let because = match recipe.dtype.is_narrow() {
-            false => "sums are f32; D is f32 or has the type of A and B",
-            true => "sums are f32, and the epilogue rounds them once",
+        let because = match factors {
+            DType::I8 => "sums are i32, and the epilogue leaves them as they are, or computes in f32 and rounds once",
+            _ if recipe.dtype.is_narrow() => "sums are f32, and the epilogue rounds them once",
+            _ => "sums are f32; D is f32 or has the type of A and B",
         };
-        refuse(Code::TileType, format!("out = {}", recipe.out), one_of(outs), because, "out=f32");
+        let found = format!("dtype = {}, out = {}", recipe.dtype, recipe.out);
+        refuse(Code::TileType, found, one_of(outs), because, "out=f32");
     }
     let of_b = recipe.dtype_b.unwrap_or(recipe.dtype);
     if of_b != recipe.dtype && !(of_b.is_narrow() && recipe.dtype.is_narrow()) {

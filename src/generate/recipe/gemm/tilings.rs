@@ -110,6 +110,7 @@ impl Gemm {
             Factors::F16 | Factors::Bf16 => Arithmetic::TensorCores,
             Factors::Tf32 => Arithmetic::Tf32,
             Factors::E4m3 | Factors::E5m2 => Arithmetic::Fp8 { promoted: self.promote },
+            Factors::I8 => Arithmetic::Int8,
         }
     }
 
@@ -311,12 +312,12 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
     // D lies before A, because it borrows A's stages.
     smem.insert(0, staged(BUFFERS)?);
     if own.split_k > 1 {
-        smem.push(parts(m * n, 128 * warpgroups, own.split_k.into())?);
+        smem.push(parts(recipe.dtype.sums(), m * n, 128 * warpgroups, own.split_k.into())?);
     }
     let [a, b] = recipe.k_major();
     let (of_k, [of_a, of_b]) = (2 * recipe.dtype.vector(), recipe.factors());
     let [in_a, in_b] = [of_a, of_b].map(Factors::in_atoms);
-    let only_k = if recipe.dtype.lies_along_k() { "_TN" } else { "" };
+    let (sums, only_k) = (recipe.dtype.sums_in_atoms(), if recipe.dtype.lies_along_k() { "_TN" } else { "" });
     let mut copies = vec![
         load(["TmaA", "copy of A", "A"], m, along_n, a, of_a.dtype()),
         load(["TmaB", "copy of B", "B"], n, along_m, b, of_b.dtype()),
@@ -339,7 +340,7 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
             name: "Mma",
             tiles: TILES,
             tile: [m, n, k],
-            atom: format!("SM90_64x{n}x{of_k}_F32{in_a}{in_b}_SS{only_k}"),
+            atom: format!("SM90_64x{n}x{of_k}_{sums}{in_a}{in_b}_SS{only_k}"),
             atoms: atoms([warpgroups, 1])?,
             permutation: None,
             a: Factor::Shared("A"),
@@ -358,7 +359,7 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
 
 /// The partial sums that the CTAs of a tile send each other. From each other CTA come the accumulators of the columns
 /// that this one stores. Four neighbours of a thread take 16 bytes; neighbouring threads lie side by side.
-fn parts(tile: i64, threads: i64, splits: i64) -> Result<SmemTensor, LayoutError> {
+fn parts(dtype: DType, tile: i64, threads: i64, splits: i64) -> Result<SmemTensor, LayoutError> {
     let (vector, vectors) = (4, tile / threads / splits / 4);
     let int = IntTuple::int;
     let shape = IntTuple::tuple([pair([vector, vectors])?, int(threads), int(splits - 1)])?;
@@ -366,7 +367,7 @@ fn parts(tile: i64, threads: i64, splits: i64) -> Result<SmemTensor, LayoutError
     Ok(SmemTensor {
         name: "Parts",
         modes: "((VECTOR,VECTORS),THREADS,SENDERS)",
-        dtype: DType::F32,
+        dtype,
         swizzle: None,
         layout: Layout::new(shape, stride)?,
         align: Bytes(16),

@@ -13,7 +13,7 @@ use crate::recipe::product::Extents;
 #[error(
     "gemm does not multiply {0}\n  \
      found:    A and B of {0}\n  \
-     required: f16, bf16, e4m3, e5m2, or f32, which is multiplied as tf32\n  \
+     required: f16, bf16, e4m3, e5m2, i8, or f32, which is multiplied as tf32\n  \
      because:  these are the types that this family has tensor core instructions for\n  \
      help:     sgemm multiplies f32 with all its bits"
 )]
@@ -41,8 +41,8 @@ impl Gemm {
     /// use cutemplate::recipe::Gemm;
     ///
     /// assert_eq!(Gemm::of(DType::Bf16)?.dtype.dtype(), DType::Bf16);
-    /// let refused = Gemm::of(DType::I8).unwrap_err().to_string();
-    /// assert!(refused.contains("required: f16, bf16, e4m3, e5m2, or f32, which is multiplied as tf32"));
+    /// let refused = Gemm::of(DType::U8).unwrap_err().to_string();
+    /// assert!(refused.contains("required: f16, bf16, e4m3, e5m2, i8, or f32, which is multiplied as tf32"));
     /// # Ok::<(), cutemplate::recipe::gemm::NoFactors>(())
     /// ```
     pub fn of(dtype: DType) -> Result<Self, NoFactors> {
@@ -81,7 +81,7 @@ impl Gemm {
         Self { groups, schedule: Consumers::Pingpong, tile, cluster, stages: 6, ..self }
     }
 
-    /// The same with a scale in f32 for each row of A and for each column of B: D = A @ B * scale_a * scale_b.
+    /// The same with a scale in f32 for each row of A and for each column of B: D = A @ B * scale_a * scale_b. D is bf16 where it was i32.
     ///
     /// ```
     /// use cutemplate::dtype::DType;
@@ -140,7 +140,9 @@ impl Gemm {
             strides: strides.map(stride).into_iter().chain(self.have_l("D").then_some(ModeStride::Dynamic)).collect(),
         };
         let aux = vec![scale(of_a), scale(of_b)];
-        self.with_epilogue(function, aux)
+        // What scales multiply is no integer.
+        let out = if self.out == DType::I32 { DType::Bf16 } else { self.out };
+        Self { out, ..self }.with_epilogue(function, aux)
     }
 
     /// The same with the epilogue D = activation(A @ B + bias), one bias of D's type for each column of D.

@@ -36,13 +36,15 @@ pub(crate) struct Epilogue<'a> {
     pub(crate) groups: Groups,
     /// Outputs that the family's kernels have, at most: D, and E.
     pub(crate) outputs: usize,
+    /// The type that the function is computed in.
+    pub(crate) compute: Compute,
 }
 
 impl Epilogue<'_> {
     /// The product with this epilogue, if it is one.
     pub(crate) fn product(&self, checks: &mut Checks) -> Option<Product> {
         let fits = self.signature(checks) & self.strides(checks);
-        let checked = checks::traced(checks, &self.with_c(), Compute::F32);
+        let checked = checks::traced(checks, &self.with_c(), self.compute);
         let names = names_of(self.function, self.aux.len());
         checked.filter(|_| fits).map(|checked| Product::new(checked, names.scalars, self.batched).grouped(self.groups))
     }

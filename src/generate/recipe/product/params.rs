@@ -1,5 +1,6 @@
 //! The parameters of a product's kernel: addresses, strides, extents and scalars.
 
+use crate::expr::Compute;
 use crate::plan::{Field, Given, Int, IntOp, ModeStride, Operand, ParamType, Rule};
 use crate::view::Access;
 
@@ -8,9 +9,10 @@ pub(crate) struct Fields<'a> {
     pub(crate) operands: &'a [Operand],
     /// The operand that tells L.
     pub(crate) l: Option<usize>,
-    /// The run-time scalars, and the one that makes A and B unread when it is 0.
+    /// The run-time scalars, in the type that the epilogue computes in, and the one that makes A and B unread when it is 0.
     pub(crate) scalars: &'a [String],
     pub(crate) alpha: Option<usize>,
+    pub(crate) compute: Compute,
 }
 
 /// A 32-bit number that follows from the others.
@@ -58,7 +60,8 @@ impl Fields<'_> {
     pub(crate) fn scalars(&self) -> impl Iterator<Item = Field> {
         let doc = "run-time scalar of the epilogue";
         let all = self.scalars.iter().enumerate();
-        all.map(move |(index, name)| (name.clone(), ParamType::F32, doc.to_owned(), Given::Scalar(index)))
+        let ty = ParamType::of(self.compute);
+        all.map(move |(index, name)| (name.clone(), ty, doc.to_owned(), Given::Scalar(index)))
     }
 }
 

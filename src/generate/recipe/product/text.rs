@@ -18,6 +18,8 @@ pub(crate) struct Tensor {
     pub(crate) vector: String,
     /// When it is read at all; empty for always.
     pub(crate) guard: String,
+    /// The type that the epilogue takes its elements in.
+    pub(crate) compute: Compute,
 }
 
 impl Tensor {
@@ -52,6 +54,7 @@ impl Tensor {
             modes,
             vector: if along_n { format!("uint{vector}_t") } else { "void".to_owned() },
             guard: guard.unwrap_or_default(),
+            compute: product.epilogue().compute(),
         }
     }
 
@@ -122,14 +125,14 @@ impl Tensor {
         if self.guard.is_empty() { "true" } else { &self.guard }
     }
 
-    /// An element as f32, by the epilogue's helpers.
-    fn as_f32(&self, element: &str) -> String {
-        Helpers::new(Compute::F32).load(self.is.dtype, element)
+    /// An element in the type that the epilogue computes in, by its helpers.
+    fn converted(&self, element: &str) -> String {
+        Helpers::new(self.compute).load(self.is.dtype, element)
     }
 
-    /// The element of its view `prefix`, as f32, or 0 where it need not be read.
+    /// The element of its view `prefix`, converted, or 0 where it need not be read.
     pub(crate) fn load(&self, prefix: &str, index: &str) -> String {
-        let element = self.as_f32(&format!("{prefix}{}{index}", self.is.name));
+        let element = self.converted(&format!("{prefix}{}{index}", self.is.name));
         if self.guard.is_empty() { element } else { format!("{} ? {element} : 0.0f", self.guard) }
     }
 }
@@ -149,7 +152,7 @@ pub(crate) struct EpilogueText {
 impl EpilogueText {
     /// The epilogue's text for a product with these operands.
     pub(crate) fn new(product: &Product, operands: &[Operand]) -> Self {
-        let mut helpers = Helpers::new(Compute::F32);
+        let mut helpers = Helpers::new(product.epilogue().compute());
         let functor = product.epilogue().functor("Op", &mut helpers);
         for operand in operands {
             helpers.load(operand.dtype, "");
@@ -179,6 +182,6 @@ impl EpilogueText {
 
     /// The same, each element in registers as it was read.
     pub(crate) fn converted(&self, operands: &[Tensor], prefix: &str, index: &str) -> String {
-        self.arguments(operands, |t| t.as_f32(&format!("{prefix}{}{index}", t.read_name())))
+        self.arguments(operands, |t| t.converted(&format!("{prefix}{}{index}", t.read_name())))
     }
 }

@@ -10,7 +10,8 @@ use crate::recipe::product::{self, Fields, Parts, number};
 pub(super) fn params(decision: &Decision) -> ParamStruct {
     let (recipe, operands) = (&decision.recipe, operands(decision));
     let (scalars, alpha) = (decision.product.scalar_params(), decision.product.alpha());
-    let of = Fields { operands: &operands, l: recipe.batched.then_some(0), scalars, alpha };
+    let (l, compute) = (recipe.batched.then_some(0), decision.product.epilogue().compute());
+    let of = Fields { operands: &operands, l, scalars, alpha, compute };
     let mut fields: Vec<Field> = of.addresses().collect();
     let doc = match recipe.parts() {
         Parts::Each(1) => None,

@@ -15,7 +15,7 @@ pub use spec::{SmemLayout, Variant};
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
-use crate::expr::Function;
+use crate::expr::{Compute, Function};
 use crate::model::Machine;
 use crate::plan::{ConflictLevel, Groups, Plan};
 use crate::recipe::field::{as_displayed, recipe};
@@ -131,7 +131,8 @@ impl Sgemm {
     }
 
     fn epilogue(&self) -> Epilogue<'_> {
-        Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched, groups: Groups::None, outputs: 1 }
+        let Sgemm { epilogue: function, aux, batched, .. } = self;
+        Epilogue { function, aux, batched: *batched, groups: Groups::None, outputs: 1, compute: Compute::F32 }
     }
 
     /// The same with another epilogue and its auxiliary tensors.

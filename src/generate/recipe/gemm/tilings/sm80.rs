@@ -2,9 +2,10 @@
 
 use super::{ALIGN, TILES, atoms, extents, mainloop, pair, tensors};
 use crate::atom::Operand;
+use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
 use crate::recipe::gemm::own::TextSettings;
-use crate::recipe::gemm::{Gemm, raster};
+use crate::recipe::gemm::{Factors, Gemm, raster};
 use crate::tiling::{
     Completion, CopyOp, Engine, Factor, Guard, Lives, Place, Proxy, Role, SmemTensor, Task, TileCopy, TileMma, Tiling,
     piece,
@@ -22,12 +23,13 @@ pub(in super::super) fn sm80(recipe: &Gemm, own: &TextSettings) -> Result<Tiling
     };
     let threads = 32 * warps[0] * warps[1];
     // Two vectors of 16 bytes.
-    let (of_k, factors) = (2 * recipe.dtype.vector(), recipe.dtype.in_atoms());
+    let (of_k, sums, [of_a, of_b]) = (2 * recipe.dtype.vector(), recipe.dtype.sums_in_atoms(), recipe.factors());
+    let ([in_a, in_b], since) = ([of_a, of_b].map(Factors::in_atoms), if of_a.is_narrow() { 89 } else { 80 });
     let mma = TileMma {
         name: "Mma",
         tiles: TILES,
         tile: [m, n, k],
-        atom: format!("SM80_16x8x{of_k}_F32{factors}{factors}F32_TN"),
+        atom: format!("SM{since}_16x8x{of_k}_{sums}{in_a}{in_b}{sums}_TN"),
         atoms: atoms(warps)?,
         // Two atoms along N, so that ldmatrix.x4 fills whole fragments of B.
         permutation: Some(Tiler::Tuple(
@@ -37,13 +39,13 @@ pub(in super::super) fn sm80(recipe: &Gemm, own: &TextSettings) -> Result<Tiling
         b: Factor::Fragments,
         promotion: None,
     };
-    let load = |name, what, tensor, x, k_major| {
+    let load = |[name, what, tensor]: [&'static str; 3], x, k_major, dtype: DType| {
         let [lanes, vector] = spread([x, k], k_major, threads, recipe.dtype.vector())?;
         Ok::<_, LayoutError>(TileCopy {
             name,
             what,
             tile: [x, k],
-            dtype: recipe.dtype.dtype(),
+            dtype,
             from: Place::Global(recipe.factor(tensor, k_major)),
             to: Place::Shared(tensor),
             engine: Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads: lanes, values: vector },
@@ -52,11 +54,11 @@ pub(in super::super) fn sm80(recipe: &Gemm, own: &TextSettings) -> Result<Tiling
             split: None,
         })
     };
-    let fragment = |name, what, tensor, x, operand, k_major| TileCopy {
+    let fragment = |[name, what, tensor]: [&'static str; 3], x, operand, k_major, dtype: DType| TileCopy {
         name,
         what,
         tile: [x, k],
-        dtype: recipe.dtype.dtype(),
+        dtype,
         from: Place::Shared(tensor),
         to: Place::Fragments("Mma", operand),
         engine: Engine::Fragments(if k_major { CopyOp::LdMatrix } else { CopyOp::LdMatrixT }),
@@ -74,10 +76,10 @@ pub(in super::super) fn sm80(recipe: &Gemm, own: &TextSettings) -> Result<Tiling
         smem,
         pipelines: vec![mainloop(own, Completion::CpAsyncGroup)],
         copies: vec![
-            load("CopyA", "copy of A", "A", m, a)?,
-            load("CopyB", "copy of B", "B", n, b)?,
-            fragment("LdsmA", "ldmatrix of A", "A", m, Operand::A, a),
-            fragment("LdsmB", "ldmatrix of B", "B", n, Operand::B, b),
+            load(["CopyA", "copy of A", "A"], m, a, of_a.dtype())?,
+            load(["CopyB", "copy of B", "B"], n, b, of_b.dtype())?,
+            fragment(["LdsmA", "ldmatrix of A", "A"], m, Operand::A, a, of_a.dtype()),
+            fragment(["LdsmB", "ldmatrix of B", "B"], n, Operand::B, b, of_b.dtype()),
             stage,
             out,
         ],
@@ -113,8 +115,8 @@ fn spread([rows, k]: [i64; 2], k_major: bool, threads: i64, vector: i64) -> Resu
 fn by_parts(recipe: &Gemm, part: [i64; 2], threads: i64) -> Result<(SmemTensor, [TileCopy; 2]), LayoutError> {
     let ([rows, columns], size) = (part, recipe.out.bytes().0 as i64);
     let (int, outputs) = (IntTuple::int, recipe.epilogue.outputs() as i64);
-    // A row begins behind the banks of the four pairs that an atom has of the row above.
-    let apart = columns + 8;
+    // A row begins behind the banks of the four pairs that an atom has of the row above, and at a multiple of 16 bytes.
+    let apart = columns + (16 / size).max(8);
     let shape = IntTuple::tuple([rows, columns, outputs].map(int))?;
     let staged = SmemTensor {
         name: "D",

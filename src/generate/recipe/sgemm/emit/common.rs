@@ -5,6 +5,7 @@ use super::super::Variant;
 use super::super::decide::{Decision, operands};
 use crate::dtype::DType;
 use crate::emit::{self, Alias, Assertion};
+use crate::expr::Compute;
 use crate::model::SharedAnalysis;
 use crate::plan::{Operand, Plan, WORKSPACE};
 use crate::recipe::product::{EpilogueText, F32, Parts, Tensor};
@@ -199,6 +200,7 @@ fn sums(decision: &Decision) -> Option<Tensor> {
         modes,
         vector: "void".to_owned(),
         guard: String::new(),
+        compute: Compute::F32,
     })
 }
 
