@@ -40,7 +40,7 @@ fn list_of_a_family_tells_defaults_and_functions() {
             assert!(one_line(&listed).contains(setting["doc"].as_str().expect("a doc")), "{setting}");
         }
         let functions = row["functions"].as_array().expect("functions");
-        assert_eq!(functions.is_empty(), ["elementwise_add", "attention"].contains(&family.name));
+        assert_eq!(functions.is_empty(), ["elementwise_add", "top_k", "attention"].contains(&family.name));
         assert!(functions.iter().all(|f| listed.contains(f.as_str().expect("a function"))), "{listed}");
     }
     let shown = good(&["list", "sum"]);

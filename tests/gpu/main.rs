@@ -18,6 +18,7 @@ mod sanitize;
 mod sgemm;
 mod streams;
 mod sum;
+mod top_k;
 
 #[cfg(feature = "build")]
 #[path = "../support/gpu_batch.rs"]

@@ -9,6 +9,7 @@ mod own;
 mod rows;
 mod sgemm;
 mod sum;
+mod top_k;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -146,6 +147,7 @@ fn every_refusal_says_what_was_found_required_why_and_what_helps() {
     expect_file!["rejects/gemm.txt"].assert_eq(&texts(gemm::all()));
     expect_file!["rejects/sum.txt"].assert_eq(&texts(sum::all()));
     expect_file!["rejects/rows.txt"].assert_eq(&texts(rows::all()));
+    expect_file!["rejects/top_k.txt"].assert_eq(&texts(top_k::all()));
     expect_file!["rejects/attention.txt"].assert_eq(&texts(attention::all()));
     expect_file!["rejects/own.txt"].assert_eq(&texts(own::all()));
 }
@@ -166,6 +168,7 @@ fn every_code_has_a_reject() {
         .chain(gemm::all())
         .chain(sum::all())
         .chain(rows::all())
+        .chain(top_k::all())
         .chain(attention::all())
         .chain(own::all());
     let mut seen: BTreeSet<Code> = rejects.flat_map(|(_, d)| d).map(|d| d.code).collect();

@@ -10,6 +10,7 @@ mod rows_random;
 mod sgemm;
 mod sum;
 mod together;
+mod top_k;
 mod turned;
 mod variations;
 

@@ -17,6 +17,7 @@ pub mod sgemm;
 pub mod sum;
 mod tensor_args;
 mod tensor_spec;
+pub mod top_k;
 
 use core::fmt;
 
@@ -35,6 +36,7 @@ pub use sgemm::Sgemm;
 pub use sum::Sum;
 pub use tensor_args::{OfTensors, TensorArgs};
 pub use tensor_spec::{SpecError, TensorSpec};
+pub use top_k::TopK;
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;

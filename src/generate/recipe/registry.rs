@@ -6,7 +6,7 @@ use crate::model::Machine;
 use crate::near;
 use crate::plan::Plan;
 use crate::recipe::product::{Problem, Record};
-use crate::recipe::{Attention, ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Rows, Sgemm, Sum};
+use crate::recipe::{Attention, ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Rows, Sgemm, Sum, TopK};
 use crate::settings::{Setting, Settings};
 
 /// Every kernel family.
@@ -17,6 +17,7 @@ pub const FAMILIES: &[Family] = &[
     Family::of::<Gemm>(),
     Family::of::<Sum>(),
     Family::of::<Rows>(),
+    Family::of::<TopK>(),
     Family::of::<Attention>(),
 ];
 

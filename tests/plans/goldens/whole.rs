@@ -6,7 +6,7 @@ use std::path::Path;
 use super::emitted::{CATALOGUE, FILES, Files};
 
 /// The texts that are kept whole, with the reason for each. Their `.cuh`, `.cu` and `_params.h` are in `tests/goldens`.
-const TEXTS: [(&str, &str); 7] = [
+const TEXTS: [(&str, &str); 8] = [
     (
         "attention_f16_72x40_window_lse_sm90a",
         "attention on sm_90a: TMA, WGMMA with weights in registers, ping-pong, works in turn, online softmax",
@@ -23,6 +23,7 @@ const TEXTS: [(&str, &str); 7] = [
     ),
     ("rows_bf16_4096", "rows in registers: a norm, vectors and single elements"),
     ("sgemm_pipelined_tt_64x64x32_wave528_batched", "sgemm in stages of cp.async, with the last wave split along K"),
+    ("top_k_bf16_64", "top_k: the bound, candidates and their ranks"),
 ];
 
 /// Kernels whose plan and Rust module are kept whole: one with a single text, one with a text for each architecture.

@@ -26,6 +26,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
     let two = "expr=|x, t| (x - mean(x), t * max(x))\nin=f32:(?,1), f32:1\nout=f32:(?,1), f32:1";
     vec![
         ("a reduction of a reduction", rejected("expr=sum(a - sum(sum(a)))")),
+        ("a reduction of a group's values", rejected("expr=a - max(max_group128(a))")),
         ("one output too many", rejected("expr=a - sum(a)\nout=f32:(?,1), f32:1")),
         ("an input of three modes", rejected("expr=a - sum(a)\nin=f32:(?,?,1)\nout=f32:(?,1)")),
         ("an output of elements as a vector", rejected("expr=a - sum(a)\nout=f32:1")),
@@ -57,6 +58,8 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
             "a vector of another length",
             unbound(two, [3, 5], |v| v[1].layout = ViewLayout::strided(&[5], &[1]).expect("small")),
         ),
+        ("an output over an input's values of rows", unbound(two, [3, 5], |v| v[3].ptr = v[1].ptr)),
+        ("two outputs in one place", unbound("expr=|x| (x - max(x), x - min(x))", [3, 5], |v| v[2].ptr = v[1].ptr)),
         ("an output over a part of an input", unbound(two, [3, 5], |v| v[2].ptr = v[0].ptr + 4)),
     ]
 }

@@ -7,7 +7,7 @@ use cutemplate::dtype::DType;
 use cutemplate::exec::{self, Buffer, Job, Program, Report};
 use cutemplate::expr::round;
 use cutemplate::plan::{ModeStride, Operand, Plan};
-use cutemplate::recipe::{Attention, Recipe};
+use cutemplate::recipe::{Attention, Recipe, TopK};
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 use cutemplate::view::{Access, ViewLayout, ViewRef};
@@ -60,7 +60,12 @@ impl Problem {
 
     fn of_tensors(plan: &Plan, random: &mut Random, elements: i64) -> Problem {
         let operands = plan.operands();
-        let shape = shape(random, operands[0].strides.len(), elements);
+        let mut shape = shape(random, operands[0].strides.len(), elements);
+        if plan.family() == TopK::FAMILY {
+            // A row has at least as many columns as results.
+            let results = plan.shapes(&shape).expect("as many extents as the inputs have modes")[1][1];
+            shape[1] = shape[1].max(results);
+        }
         let shapes = plan.shapes(&shape).expect("as many extents as the inputs have modes");
         let (layouts, in_place) = Problem::placed(operands, random, &shapes);
         // Half of the problems hold small integers, which tell elements apart and are exact everywhere.

@@ -39,12 +39,19 @@ struct Text<'a> {
 }
 
 /// The copies of an entry.
-struct Walk {
-    name: &'static str,
-    how: &'static str,
-    whole: bool,
-    aliases: Vec<Alias>,
-    assertions: Vec<Assertion>,
+pub(crate) struct Walk {
+    pub(crate) name: &'static str,
+    pub(crate) how: &'static str,
+    pub(crate) whole: bool,
+    pub(crate) aliases: Vec<Alias>,
+    pub(crate) assertions: Vec<Assertion>,
+}
+
+impl Walk {
+    /// Those of a tiling.
+    pub(crate) fn of(name: &'static str, how: &'static str, whole: bool, tiling: &Tiling) -> Self {
+        Self { name, how, whole, aliases: tiling.aliases(), assertions: tiling.assertions() }
+    }
 }
 
 /// A tensor as the templates name it.
@@ -348,10 +355,6 @@ pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
     let several = decision.schedule.parts() > 1;
     let exchanged = along_rows(&decision.passes).filter(|_| several);
     let columns = vectors.copies.first().map_or_else(String::new, |copy| copy.name.to_owned());
-    let walk = |name, how, whole, tiling: &Tiling| {
-        let (aliases, assertions) = (tiling.aliases(), tiling.assertions());
-        Walk { name, how, whole, aliases, assertions }
-    };
     emit::text(&Text {
         banner: emit::banner(plan, "rows/kernel.cuh"),
         plan,
@@ -359,8 +362,8 @@ pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
         number: compute.cxx(),
         helpers: words.helpers.to_string(),
         walks: [
-            walk("Vectors", "in vectors", true, vectors),
-            walk("Elements", "one by one", !has_groups(&decision.passes), elements),
+            Walk::of("Vectors", "in vectors", true, vectors),
+            Walk::of("Elements", "one by one", !has_groups(&decision.passes), elements),
         ],
         matrices: decision.tensors.iter().map(|tensor| matrix(decision, tensor)).collect(),
         exchanged: exchanged.map(|(value, of)| reduced(&words, of, Along::Row, value)).collect(),

@@ -22,6 +22,8 @@ use crate::expr::Function;
 use crate::plan::Plan;
 pub use crate::recipe::TensorArgs as RowsArgs;
 pub use decide::plan_as;
+#[cfg(feature = "emit")]
+pub(crate) use emit::Walk;
 pub use preset::Preset;
 pub use schedule::Hold;
 
