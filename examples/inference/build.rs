@@ -1,4 +1,4 @@
-//! The kernels of a decoder: two products, six programs of rows, attention, and three in CUDA C++.
+//! The kernels of a decoder: two products, six programs of rows, two of attention, and three in CUDA C++.
 
 use std::error::Error;
 
@@ -78,6 +78,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scaled = Gemm { out: DType::F16, ..Gemm::of(DType::E4m3)?.block_scaled(Block::Row, Block::Square) };
     let scaled = Gemm { tile: Extents([64, 64, 128]), cluster: Extents([1, 1]), stages: 2, ..scaled };
     let attention = Attention { head: 32, mask: Mask::Causal, ..Attention::default() };
+    // Sequences of any lengths in one launch. A launch says how far a token looks, -1 for all, and what each head loses by distance.
+    let packed = Attention {
+        head: 32,
+        varlen: true,
+        mask: Mask::Window,
+        score: "|s, b, h, q, k, slope| s - slope * abs(q - k)".parse()?,
+        aux: vec!["f32:(1,0,0)".parse()?],
+        ..Attention::default()
+    };
     let log_softmax = Rows { outputs: vec!["f32:(?,1)".parse()?], ..rows(Preset::LogSoftmax) };
     let cuda = Cuda::file("kernels/experts.cu").entry(gather()).entry(route()).entry(combine());
     // One text for all GPUs from sm_80 on, which compiles in half the time. Hopper's own are made where `Arch::Sm90a` is a target too.
@@ -91,6 +100,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .recipe("experts", &experts)
         .recipe("rope", &rows(Preset::Rope))
         .recipe("attention", &attention)
+        .recipe("packed", &packed)
         .recipe("gated", &rows(Preset::GatedSilu))
         .recipe("log_softmax", &log_softmax)
         .compile();

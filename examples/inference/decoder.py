@@ -139,11 +139,13 @@ def added(a, b):
     return Bounded(a.value + b.value, a.error + b.error + U32 * (a.most() + b.most()))
 
 
-def turned(x):
-    """Each pair of columns turned by its angle, whose cosine and sine are rounded to f32. Angles in double precision are off by far less."""
+def turned(x, positions=None):
+    """Each pair of columns turned by the angle of its token's position, whose cosine and sine are rounded to f32. Angles in double
+    precision are off by far less."""
     tokens, columns = x.value.shape
     pair = np.arange(columns // 2) % (HEAD // 2)
-    angles = np.arange(tokens)[:, None] * 10000.0 ** (-2.0 * pair / HEAD)
+    positions = np.arange(tokens) if positions is None else positions
+    angles = positions[:, None] * 10000.0 ** (-2.0 * pair / HEAD)
     a, b = (Bounded(x.value[:, odd::2], x.error[:, odd::2]) for odd in (0, 1))
     value, error = np.empty(x.value.shape), np.empty(x.value.shape)
     for odd, (c, s) in enumerate(((np.cos(angles), -np.sin(angles)), (np.sin(angles), np.cos(angles)))):
@@ -154,19 +156,18 @@ def turned(x):
     return Bounded(value, error)
 
 
-def attended(query, key, value):
-    """softmax(query @ key^T / sqrt(HEAD)) @ value, over the keys up to a query's own, which come in steps of 16 or more.
+def attended(query, key, value, seen, loss=0.0):
+    """softmax(query @ key^T / sqrt(HEAD) - loss) @ value, over the keys that a query has seen, which come in steps of 16 or more.
 
-    Scores are multiplied by log2(e) with the scale, which is rounded, as is the product. Exponents, and those of the factors that a weight is
-    scaled by when a later step raises the maximum, are rounded: together they are no larger than twice its depth below the maximum. ex2 is
+    Scores are multiplied by the scale and by log2(e), which are rounded, as are both products, the loss and the difference.
+    Exponents, and those of the factors that a weight is scaled by when a later step raises the maximum, are rounded: together they are no larger than twice its depth below the maximum. ex2 is
     within 2^-22. Weights are rounded to f16 ahead of the second product, and not in the sum that divides it."""
     tokens, step = query.value.shape[0], 16
     steps = tokens // step + 2
     scores = product(query, Bounded(key.value.T, key.error.T))
-    scale = np.log2(np.e) / np.sqrt(HEAD)
-    seen = np.tri(tokens, dtype=bool)
-    score = np.where(seen, scores.value * scale, -np.inf)
-    off = np.where(seen, scores.error * scale + 3 * U32 * (np.abs(scores.value) + scores.error) * scale, 0)
+    scale, loss = np.log2(np.e) / np.sqrt(HEAD), loss * np.log2(np.e)
+    score = np.where(seen, scores.value * scale - loss, -np.inf)
+    off = np.where(seen, scores.error * scale + gamma(6) * ((np.abs(scores.value) + scores.error) * scale + loss), 0)
     most = score.max(-1, keepdims=True)
     moved = off.max(-1, keepdims=True) + U32 * np.abs(most)
     assert (moved < 1).all()
@@ -191,13 +192,15 @@ def columns(x, first, count):
     return Bounded(x.value[:, first : first + count], x.error[:, first : first + count])
 
 
-def attention(turned, qkv, heads, key_heads):
+def attention(turned, qkv, heads, key_heads, seen=None, losses=None):
     """Each head of queries has its own output, and shares keys and values with its group."""
+    seen = np.tri(turned.value.shape[0], dtype=bool) if seen is None else seen
     group, parts = heads // key_heads, []
     for head in range(heads):
         of = head // group
         query, key = columns(turned, head * HEAD, HEAD), columns(turned, (heads + of) * HEAD, HEAD)
-        parts.append(attended(query, key, columns(qkv, (heads + key_heads + of) * HEAD, HEAD)))
+        value = columns(qkv, (heads + key_heads + of) * HEAD, HEAD)
+        parts.append(attended(query, key, value, seen, 0.0 if losses is None else losses[head]))
     return Bounded(*(np.concatenate([getattr(part, of) for part in parts], -1) for of in ("value", "error")))
 
 
@@ -297,22 +300,29 @@ def make(folder, tokens, vocabulary, features, heads, key_heads, experts, hidden
         write(name + "_weight_scales", scales)
 
 
-def check(folder, heads, key_heads):
-    def load(name):
-        numbers = np.load(folder / (name + ".npy"))
-        return e4m3(numbers) if numbers.dtype == np.uint8 else numbers.astype(np.float64)
+def load(folder, name):
+    numbers = np.load(folder / (name + ".npy"))
+    return e4m3(numbers) if numbers.dtype == np.uint8 else numbers.astype(np.float64)
 
-    wrong, whole = 0, {}
-    for name, right in steps(lambda name: Bounded(load(name)), heads, key_heads):
-        off = np.abs(load(name) - right.value)
+
+def count_wrong(folder, right_steps):
+    """Prints how far the file of each step is from what is right for it, and returns how many elements are wrong."""
+    wrong = 0
+    for name, right in right_steps:
+        off = np.abs(load(folder, name) - right.value)
         bad = int((~(off <= right.error)).sum())
         wrong += bad
         part = np.divide(off, right.error, out=np.zeros_like(off), where=right.error > 0)
         print(f"{name}: {bad} of {off.size} elements wrong, off by {part.max(initial=0):.3f} of their bounds at most")
+    return wrong
+
+
+def check(folder, heads, key_heads):
+    wrong, whole = count_wrong(folder, steps(lambda name: Bounded(load(folder, name)), heads, key_heads)), {}
     # Without any rounding between the steps, for whoever wants to know.
-    for name, right in steps(lambda name: Bounded(whole[name] if name in whole else load(name)), heads, key_heads):
+    for name, right in steps(lambda name: Bounded(whole[name] if name in whole else load(folder, name)), heads, key_heads):
         whole[name] = right.value
-    away = np.abs(load("log_probabilities") - whole["log_probabilities"]).max(initial=0)
+    away = np.abs(load(folder, "log_probabilities") - whole["log_probabilities"]).max(initial=0)
     print(f"log_probabilities are off by {away:.5f} at most from the decoder in double precision")
     return 0 if wrong == 0 else 1
 

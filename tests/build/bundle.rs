@@ -120,7 +120,7 @@ fn a_bundle_of_other_recipes_is_refused() {
 }
 
 /// A bundle with other contents, or with other bytes behind them.
-fn rewritten(bytes: &[u8], change: impl Fn(&mut Value, &mut Vec<u8>)) -> Vec<u8> {
+pub(super) fn rewritten(bytes: &[u8], change: impl Fn(&mut Value, &mut Vec<u8>)) -> Vec<u8> {
     let len = u32::from_le_bytes(bytes[20..24].try_into().unwrap()) as usize;
     let mut contents: Value = serde_json::from_slice(&bytes[56..56 + len]).unwrap();
     let mut rest = bytes[56 + len..].to_vec();
@@ -134,12 +134,12 @@ fn rewritten(bytes: &[u8], change: impl Fn(&mut Value, &mut Vec<u8>)) -> Vec<u8>
 /// That of no bundle.
 const ANOTHER: Pinned = cutemplate::pinned!("2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824");
 
-fn unchecked<'a>(bytes: impl Into<std::borrow::Cow<'a, [u8]>>) -> Result<Bundle<'a>, BundleError> {
+pub(super) fn unchecked<'a>(bytes: impl Into<std::borrow::Cow<'a, [u8]>>) -> Result<Bundle<'a>, BundleError> {
     // SAFETY: nothing runs its machine code.
     unsafe { Bundle::of_unchecked(bytes) }
 }
 
-fn refused(bytes: Vec<u8>) -> BundleError {
+pub(super) fn refused(bytes: Vec<u8>) -> BundleError {
     unchecked(bytes).map(|_| ()).unwrap_err()
 }
 

@@ -2,16 +2,18 @@
 //! each step leaves: the forward pass in f16 and 8-bit floats, on the GPU if there is one, else on the PTX executor.
 
 mod decoder;
+mod folder;
+mod ops;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use cutemplate::device::{Buffer, Device, Number};
+use cutemplate::device::Device;
 use cutemplate::dtype::f16;
-use cutemplate::verify::{Tensor, npy};
-use cutemplate::view::ViewLayout;
 
-use crate::decoder::{Decoder, Failed, HEAD, Scaled, Sizes, Weights, blocks_of};
+use crate::decoder::{Decoder, Scaled, Sizes, Weights, blocks_of};
+use crate::folder::{Failed, Folder};
+use crate::ops::HEAD;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,36 +30,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A folder with a file for each tensor.
-struct Folder<'a> {
-    path: &'a Path,
-    device: Device,
-}
-
 impl Folder<'_> {
-    fn file(&self, name: &str) -> PathBuf {
-        self.path.join(format!("{name}.npy"))
-    }
-
-    /// The shape of a file, and its elements by rows.
-    fn read<T: Number>(&self, name: &str) -> Result<(Vec<i64>, Vec<T>), Failed> {
-        let array = npy::open(&self.file(name), T::DTYPE)?;
-        let layout = ViewLayout::row_major(array.shape()).ok_or("more elements than an address reaches")?;
-        let shape = array.shape().to_vec();
-        let mut tensor = Tensor::new(T::DTYPE, layout)?;
-        array.read_into(&mut tensor)?;
-        Ok((shape, tensor.to_vec().unwrap_or_default()))
-    }
-
-    /// A tensor on the device, where the file has this shape.
-    fn tensor<T: Number>(&self, name: &str, shape: &[i64]) -> Result<Buffer<T>, Failed> {
-        let (found, elements) = self.read::<T>(name)?;
-        if found != shape {
-            return Err(format!("{}: found {found:?}, required {shape:?}", self.file(name).display()).into());
-        }
-        Ok(self.device.put(&elements)?)
-    }
-
     /// 8-bit floats, and the scales of their blocks.
     fn scaled(&self, name: &str, shape: [i64; 2]) -> Result<Scaled, Failed> {
         let blocks = shape.map(blocks_of);
@@ -100,9 +73,7 @@ impl Folder<'_> {
         let sizes = self.sizes(&shape, heads)?;
         let decoder = Decoder::new(&self.device, sizes)?;
         let steps = decoder.forward(&self.device.put(&ids)?, &self.weights(sizes)?)?;
-        for (name, tensor) in &steps.0 {
-            npy::write(&self.file(name), tensor)?;
-        }
+        self.write(&steps)?;
         let all: Vec<f32> = steps.0.last().and_then(|(_, logs)| logs.to_vec()).unwrap_or_default();
         let last = all.chunks(sizes.vocabulary.max(1) as usize).next_back().unwrap_or_default();
         match last.iter().enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b)) {

@@ -5,7 +5,9 @@ use cutemplate::cuda::{Cuda, Entry};
 use cutemplate::dtype::DType;
 use cutemplate::exec::{Kernel, Options};
 use cutemplate::plan::ParamType;
-use cutemplate::view::{Access, Arguments, View, ViewLayout, ViewMut};
+use cutemplate::recipe::rows::Preset;
+use cutemplate::recipe::{Recipe, Rows, TensorArgs};
+use cutemplate::view::{Access, Args, Arguments, HostMemory, View, ViewLayout, ViewMut};
 
 use super::Own;
 
@@ -148,5 +150,63 @@ fn scalars_beyond_their_type_are_refused() {
             let refused = launch(value).unwrap_err();
             assert!(refused.starts_with("error[CT1") && refused.contains("<= count <="), "{value}: {refused}");
         }
+    }
+}
+
+/// Words that stand where a vow would are none.
+#[test]
+fn only_a_vow_vouches() {
+    let plan = |entry: Entry| Cuda::text("").entry(entry).plans("k", "", &Targets::default()).unwrap()[0].clone();
+    let entry = || Entry::new("k").operand("y", DType::F32, Access::Write, "n:?");
+    let doc = entry().doc("vouched=yes\nvouched=yes").define("vouched", "1").require("vouched == 1", "vouched=yes");
+    for entry in [entry(), doc] {
+        assert!(!plan(entry).abi().is_vouched());
+    }
+    // SAFETY: nothing launches it.
+    assert!(plan(unsafe { entry().vouched() }).abi().is_vouched());
+}
+
+/// Parts of one tensor stay in its memory wherever they are asked to begin, and parts that share elements are refused.
+#[test]
+fn parts_of_an_output_stay_in_its_memory() {
+    let plan = Rows { columns: 8, ..Rows::preset(Preset::Rope, DType::F32) }.plan(&Targets::default()).unwrap();
+    let (x, layout) = ([0.0_f32; 6], ViewLayout::row_major(&[2, 3]).unwrap());
+    let mut y = [0.0_f32; 12];
+    let (from, bytes) = (y.as_ptr() as u64, size_of_val(&y) as u64);
+    let strided = |shape: &[i64], stride: &[i64]| ViewLayout::strided(shape, stride).unwrap();
+    let mut bound = |parts: &[(u64, ViewLayout)]| {
+        let x = || View::host_strided(&x, layout);
+        let inputs = TensorArgs::<HostMemory>::new().input(x()).input(x()).input(x()).input(x());
+        let mut args = inputs.output_parts(ViewMut::host_strided(&mut y, strided(&[2, 6], &[6, 1])), parts);
+        let views: Vec<_> = Args::<Rows, _>::views(&mut args).iter().map(|view| view.raw()).collect();
+        for part in &views[4..] {
+            assert!(part.ptr >= from && part.ptr + 4 * part.available.0 <= from + bytes, "{part:?}");
+        }
+        plan.abi().bind(&views).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let columns = strided(&[2, 3], &[6, 2]);
+    let halves = strided(&[2, 3], &[6, 1]);
+    for right in [[(0, columns), (1, columns)], [(0, halves), (3, halves)], [(0, layout), (6, layout)]] {
+        assert_eq!(bound(&right), Ok(()));
+    }
+    for wrong in [
+        &[(0, columns), (0, columns)][..],
+        &[(0, columns), (2, columns)],
+        &[(0, halves), (2, halves)],
+        &[(0, halves), (4, halves)],
+        &[(0, layout), (7, layout)],
+        &[(0, layout), (12, layout)],
+        &[(0, layout), (13, layout)],
+        &[(0, layout), (u64::MAX, layout)],
+        &[(u64::MAX / 4 + 1, layout), (6, layout)],
+        &[(0, strided(&[2, 3], &[i64::MAX, 1])), (6, layout)],
+        &[(0, strided(&[2, 3], &[-3, 1])), (6, layout)],
+        &[(0, strided(&[2, 3], &[0, 1])), (6, layout)],
+        &[(0, layout)],
+        &[],
+        &[(0, layout), (6, layout), (6, layout)],
+    ] {
+        let refused = bound(wrong).unwrap_err();
+        assert!(refused.starts_with("error[CT"), "{wrong:?}: {refused}");
     }
 }
