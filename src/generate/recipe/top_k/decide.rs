@@ -152,7 +152,7 @@ pub(super) fn plan_as(recipe: &TopK, name: &str, targets: &Targets) -> Result<Pl
         .with_example(&[67, i64::from(k) + 447]);
     let params = ParamStruct::of(&operands, &shape, &[]);
     // An order for each thread, the candidates, the bound and how many there are.
-    let smem = Bytes(u64::from(decision.threads) * (4 + 2 * 8) + 8);
+    let smem = Bytes(u64::from(decision.threads) * (4 + 2 * 8) + 16);
     let entry = |name: &str| Entry::new(name, decision.threads, smem);
     let draft = Draft {
         rule: rule(&decision, &params),
