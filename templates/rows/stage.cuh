@@ -7,7 +7,7 @@
   Tensor w[[ t.name ]] = thr_[[ t.name ]].partition_D(s[[ t.name ]]);  // (CPY,CPY_M,CHUNKS,TILES)
 {%- endfor %}
   for (int i = 0; i < tiles; ++i) {
-    int const tile = rank * RowTiles + i;
+    [[ "[[maybe_unused]]" ]] int const tile = rank * RowTiles + i;
 {%- for t in self.staged() %}
     move_all<Walk, typename Walk::Stage[[ t.name ]]>(inside_of(tile), t[[ t.name ]](_, _, _, tile), w[[ t.name ]](_, _, _, i));
 {%- endfor %}

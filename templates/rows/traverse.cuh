@@ -14,7 +14,7 @@
   Tensor kept[[ k ]] = make_tensor<Number>(Shape<Int<Vec>,Int<Chunks>>{});  // (VEC,CHUNKS)
 {%- endfor %}
   for (int i = 0; i < tiles; ++i) {
-    int const tile = rank * RowTiles + i;
+    [[ "[[maybe_unused]]" ]] int const tile = rank * RowTiles + i;
     auto const inside = inside_of(tile);
 {%- for t in s.ahead %}
     move_all<Walk, typename Walk::Load[[ t ]]>(inside, t[[ t ]](_, _, _, tile), r[[ t ]]);

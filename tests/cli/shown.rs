@@ -52,7 +52,7 @@ fn a_missing_gpu_says_why_and_promises_nothing() {
 #[test]
 fn types_families_and_recipes_are_refused_in_words() {
     shown(
-        Gemm::of(DType::I8).expect_err("no tensor core has it"),
+        Gemm::of(DType::I16).expect_err("no tensor core has it"),
         expect![[r#"
             Error: gemm does not multiply i8
               found:    A and B of i8

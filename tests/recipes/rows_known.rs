@@ -52,6 +52,12 @@ const SHARED: [&str; 3] = [
     "expr=|x, y| (x - max(y), argmin(x * y))\nin=i8:(?,1), f64:(?,?)\nout=f32:(?,1), i32:1\ncolumns=600\nhold=shared\nthreads=16",
 ];
 
+/// Rows of which no element is read, or moved.
+const UNREAD: [&str; 2] = [
+    "expr=|x, y| y * 2\nin=f32:(?,1), bf16:?\nout=f32:1\ncolumns=4100",
+    "expr=|x, z; beta| (z, -beta)\nin=bool:(1,?), f32:?\nout=bool:(?,1), bf16:(?,?)\ncolumns=4100\nthreads=256\nhold=shared",
+];
+
 static OF_ALL: PtxSet = PtxSet::new(|| kernels(&settings(), &Targets::default()).1.into_iter().map(as_it_is).collect());
 static OF_HOPPER: PtxSet = PtxSet::new(|| kernels(&CLUSTERS, &hopper()).1.into_iter().map(as_it_is).collect());
 
@@ -60,7 +66,7 @@ fn hopper() -> Targets {
 }
 
 fn settings() -> Vec<&'static str> {
-    KNOWN.iter().map(|(_, settings)| *settings).chain(SHARED).collect()
+    KNOWN.iter().map(|(_, settings)| *settings).chain(SHARED).chain(UNREAD).collect()
 }
 
 fn kernels(settings: &[&str], targets: &Targets) -> (Tally, Vec<Kernel>) {

@@ -5,7 +5,7 @@ use super::tensors::Tensor;
 use crate::arch::Arch;
 use crate::dtype::DType;
 use crate::expr::Compute;
-use crate::expr::rows::{Along, Passes, Reduction};
+use crate::expr::rows::{Along, Level, Passes, Reduction};
 use crate::layout::{Layout, LayoutError};
 use crate::model::banks::WARP;
 use crate::plan::interned;
@@ -160,9 +160,13 @@ pub(super) fn tiling(
     whole: bool,
 ) -> Result<Tiling, LayoutError> {
     let vec = if whole || has_groups(passes) { schedule.vec } else { 1 };
-    let moved = tensors.iter().filter(|tensor| tensor.of_elements());
+    let mut moved: Vec<&Tensor> = tensors.iter().filter(|tensor| tensor.of_elements()).collect();
+    if moved.is_empty() {
+        // What is only there to say how long rows are says which thread has which column, too.
+        moved.extend(tensors.iter().find(|tensor| tensor.level == Level::Element));
+    }
     let copies: Vec<Vec<TileCopy>> =
-        moved.map(|tensor| copies(tensor, schedule, vec, whole)).collect::<Result<_, _>>()?;
+        moved.into_iter().map(|tensor| copies(tensor, schedule, vec, whole)).collect::<Result<_, _>>()?;
     let copies = copies.concat();
     let waits = || tensors.iter().filter(|tensor| schedule.stages(tensor));
     let pipelines = waits().map(|tensor| Pipeline {
@@ -200,5 +204,5 @@ pub(super) fn tiling(
 
 /// Whether some value belongs to groups of elements.
 pub(super) fn has_groups(passes: &Passes) -> bool {
-    passes.values().iter().any(|value| matches!(value.level, crate::expr::rows::Level::Group(_)))
+    passes.values().iter().any(|value| matches!(value.level, Level::Group(_)))
 }
