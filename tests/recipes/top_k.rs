@@ -46,10 +46,16 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "what equals the bound is no candidate",
         settings: TILES,
-        from: "order >= least &&",
-        to: "order > least &&",
+        from: "!(number_of(rX(i)) < least)",
+        to: "!(number_of(rX(i)) <= least)",
     },
-    Defect { what: "NaN is no number above others", settings: TILES, from: "? 0xffffffffu : bits", to: "? 0u : bits" },
+    Defect {
+        what: "NaN is no candidate",
+        settings: TILES,
+        from: "!(number_of(rX(i)) < least)",
+        to: "number_of(rX(i)) >= least",
+    },
+    Defect { what: "NaN is not above what a thread has", settings: TILES, from: "max.NaN.f32", to: "max.f32" },
     Defect { what: "-0 is less than 0", settings: TILES, from: "__fadd_rn(x, 0.0f)", to: "x" },
     Defect { what: "one column too many", settings: TILES, from: "c, tile)) < params.n", to: "c, tile)) <= params.n" },
     Defect {
@@ -59,10 +65,22 @@ const DEFECTS: &[Defect] = &[
         to: "if (false)",
     },
     Defect {
-        what: "candidates are overwritten before all are ranked",
-        settings: TILES,
-        from: "  __syncthreads();\n  CUTE_UNROLL",
-        to: "  CUTE_UNROLL",
+        what: "the lists of other warps are read before they are written",
+        settings: "dtype=bf16",
+        from: "  __syncthreads();\n  int const kept",
+        to: "  int const kept",
+    },
+    Defect {
+        what: "the bound is the largest of a warp's",
+        settings: "dtype=bf16",
+        from: "min(bound, shared.bounds[i])",
+        to: "max(bound % ~0u, shared.bounds[i])",
+    },
+    Defect {
+        what: "a candidate's own list counts twice",
+        settings: "dtype=bf16",
+        from: "other != list ?",
+        to: "true ?",
     },
 ];
 
