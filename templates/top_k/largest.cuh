@@ -15,7 +15,7 @@ CUTE_DEVICE
 float
 largest_of(Values const& rX)
 {
-  Tensor rPairs = recast<uint32_t const>(rX);
+  Tensor rPairs = recast<uint32_t const>(rX);  // (CPY/2,CPY_M,CHUNKS)
   uint32_t most = rPairs(0);
   CUTE_UNROLL
   for (int i = 1; i < size(rPairs); ++i) {

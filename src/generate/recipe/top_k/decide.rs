@@ -177,6 +177,10 @@ impl KernelPlan for Decision {
         super::emit::header(self, plan)
     }
 
+    fn spills_denied(&self) -> bool {
+        true
+    }
+
     fn reference(&self) -> Option<&dyn Reference> {
         Some(&self.reference)
     }
