@@ -81,33 +81,14 @@ keep(Shared& shared, Row const& mRow, int n)
   return kept;
 }
 
-// Candidates of columns from `begin` to `end` that have no room together: a column for each thread at a time.
+// A column for each thread, from `first` on, where candidates have no room together.
 template <class Row>
 CUTE_DEVICE
-int
-keep_in_turns(Shared& shared, Row const& mRow, int begin, int end, int kept, uint32_t above)
+void
+add_columns(Shared& shared, Row const& mRow, int first, int end, uint32_t above)
 {
-  int n = kept;
-  if (threadIdx.x == 0) {
-    shared.count = kept;
+  int const column = first + int(threadIdx.x);
+  if (column < end && order_of(number_of(mRow(column))) > above) {
+    shared.columns[atomicAdd(&shared.count, 1)] = column;
   }
-  __syncthreads();
-  for (int first = begin; first < end; first += Threads) {
-    int const column = first + int(threadIdx.x);
-    if (column < end && order_of(number_of(mRow(column))) > above) {
-      shared.columns[atomicAdd(&shared.count, 1)] = column;
-    }
-    __syncthreads();
-    n = shared.count;
-    __syncthreads();
-    if (n > Threads) {
-      n = keep(shared, mRow, n);
-      above = n == K ? shared.limit : above;
-      if (threadIdx.x == 0) {
-        shared.count = n;
-      }
-      __syncthreads();
-    }
-  }
-  return keep(shared, mRow, n);
 }

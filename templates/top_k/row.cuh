@@ -105,16 +105,28 @@ choose([[ plan.name() ]]_params const& params)
       add(shared, inside, rX, tcX(_, _, _, tile), above);
     }
     __syncthreads();
-    int const n = shared.count;
+    int n = shared.count;
     __syncthreads();
-    if (n > 2 * Threads) {
-      int const begin = tile * size<1>(Tile{});
-      int const end = min(begin + size<1>(Tile{}), params.n);
-      kept = keep_in_turns(shared, mX(row, _), begin, end, kept, above);
-    } else if (n > kept) {
-      kept = keep(shared, mX(row, _), n);
-    }
-    above = kept == K ? shared.limit : above;
+    bool const in_turns = n > 2 * Threads;
+    int first = tile * size<1>(Tile{});
+    int const end = min(first + size<1>(Tile{}), params.n);
+    do {
+      if (in_turns) {
+        if (threadIdx.x == 0) {
+          shared.count = kept;
+        }
+        __syncthreads();
+        add_columns(shared, mX(row, _), first, end, above);
+        __syncthreads();
+        n = shared.count;
+        __syncthreads();
+        first += Threads;
+      }
+      if (n > kept) {
+        kept = keep(shared, mX(row, _), n);
+        above = kept == K ? shared.limit : above;
+      }
+    } while (in_turns && first < end);
   }
   if (threadIdx.x < K) {
     int const column = shared.columns[threadIdx.x];

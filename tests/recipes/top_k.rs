@@ -61,8 +61,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "candidates without room are lost",
         settings: TILES,
-        from: "if (n > 2 * Threads)",
-        to: "if (false)",
+        from: "in_turns = n > 2 * Threads",
+        to: "in_turns = false",
     },
     Defect {
         what: "the lists of other warps are read before they are written",
