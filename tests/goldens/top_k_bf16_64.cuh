@@ -123,7 +123,7 @@ constexpr uint32_t Infinity = 0xff800000u;  // the order of the largest number
 
 CUTE_DEVICE float number_of(Element x) { return float(x); }
 
-// The same with the column below it: no two of a row are equal, and the lower column is the larger.
+// An order with its column below it: no two of a row are equal, and the lower column is the larger.
 CUTE_DEVICE uint64_t candidate(uint32_t order, int column) { return uint64_t(order) << 32 | ~uint32_t(column); }
 CUTE_DEVICE uint32_t order_of(uint64_t candidate) { return uint32_t(candidate >> 32); }
 CUTE_DEVICE int column_of(uint64_t candidate) { return int(~uint32_t(candidate)); }
@@ -144,7 +144,7 @@ CUTE_DEVICE
 float
 largest_of(Values const& rX)
 {
-  Tensor rPairs = recast<uint32_t const>(rX);
+  Tensor rPairs = recast<uint32_t const>(rX);  // (CPY/2,CPY_M,CHUNKS)
   uint32_t most = rPairs(0);
   CUTE_UNROLL
   for (int i = 1; i < size(rPairs); ++i) {
@@ -239,35 +239,16 @@ keep(Shared& shared, Row const& mRow, int n)
   return kept;
 }
 
-// Candidates of columns from `begin` to `end` that have no room together: a column for each thread at a time.
+// A column for each thread, from `first` on, where candidates have no room together.
 template <class Row>
 CUTE_DEVICE
-int
-keep_in_turns(Shared& shared, Row const& mRow, int begin, int end, int kept, uint32_t above)
+void
+add_columns(Shared& shared, Row const& mRow, int first, int end, uint32_t above)
 {
-  int n = kept;
-  if (threadIdx.x == 0) {
-    shared.count = kept;
+  int const column = first + int(threadIdx.x);
+  if (column < end && order_of(number_of(mRow(column))) > above) {
+    shared.columns[atomicAdd(&shared.count, 1)] = column;
   }
-  __syncthreads();
-  for (int first = begin; first < end; first += Threads) {
-    int const column = first + int(threadIdx.x);
-    if (column < end && order_of(number_of(mRow(column))) > above) {
-      shared.columns[atomicAdd(&shared.count, 1)] = column;
-    }
-    __syncthreads();
-    n = shared.count;
-    __syncthreads();
-    if (n > Threads) {
-      n = keep(shared, mRow, n);
-      above = n == K ? shared.limit : above;
-      if (threadIdx.x == 0) {
-        shared.count = n;
-      }
-      __syncthreads();
-    }
-  }
-  return keep(shared, mRow, n);
 }
 
 // A lower bound of the K-th largest of the row: each full warp has K / warps elements that are as large.
@@ -377,16 +358,28 @@ choose(top_k_bf16_64_params const& params)
       add(shared, inside, rX, tcX(_, _, _, tile), above);
     }
     __syncthreads();
-    int const n = shared.count;
+    int n = shared.count;
     __syncthreads();
-    if (n > 2 * Threads) {
-      int const begin = tile * size<1>(Tile{});
-      int const end = min(begin + size<1>(Tile{}), params.n);
-      kept = keep_in_turns(shared, mX(row, _), begin, end, kept, above);
-    } else if (n > kept) {
-      kept = keep(shared, mX(row, _), n);
-    }
-    above = kept == K ? shared.limit : above;
+    bool const in_turns = n > 2 * Threads;
+    int first = tile * size<1>(Tile{});
+    int const end = min(first + size<1>(Tile{}), params.n);
+    do {
+      if (in_turns) {
+        if (threadIdx.x == 0) {
+          shared.count = kept;
+        }
+        __syncthreads();
+        add_columns(shared, mX(row, _), first, end, above);
+        __syncthreads();
+        n = shared.count;
+        __syncthreads();
+        first += Threads;
+      }
+      if (n > kept) {
+        kept = keep(shared, mX(row, _), n);
+        above = kept == K ? shared.limit : above;
+      }
+    } while (in_turns && first < end);
   }
   if (threadIdx.x < K) {
     int const column = shared.columns[threadIdx.x];
