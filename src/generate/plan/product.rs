@@ -74,7 +74,7 @@ pub type BlockScales = [i64; 2];
 /// Elements along K that share a scale.
 pub const SCALED_K: i64 = 128;
 
-/// The names of the scales of A, (M/rows, K/128), and of B, (K/128, N/columns): the last operands that a product reads.
+/// The names of the scales of A, (M/rows, K/128), and of B, (K/128, N/columns): the last matrices that a product reads.
 pub(crate) const SCALES: [&str; 2] = ["ScaleA", "ScaleB"];
 
 /// How the factors of a product are multiplied and added up.

@@ -25,7 +25,7 @@ impl Reference for Product {
         let sums = match case.baseline {
             Some(baseline) if extents[2] > 0 => Sums::Given(Given::new(baseline, case.inputs, extents, self)?),
             _ => {
-                let scales = self.scales(case.inputs).zip(self.block_scales());
+                let scales = self.scales(inputs).zip(self.block_scales());
                 let groups = Grouping::of(self.groups(), ends.map(|(ends, _)| *ends), extents[0]);
                 Sums::Computed(Computed::new(inputs[0], inputs[1], extents, self.arithmetic(), scales).grouped(groups))
             }
@@ -50,12 +50,12 @@ impl Reference for Product {
 }
 
 impl Product {
-    /// How many scales are read: the last inputs.
+    /// How many scales are read: the last matrices.
     fn scale_tensors(&self) -> usize {
         self.block_scales().map_or(0, |_| SCALES.len())
     }
 
-    /// The scales of blocks of A and of B, of a launch's inputs.
+    /// The scales of blocks of A and of B, of the matrices that a launch reads.
     pub(super) fn scales<'a>(&self, inputs: &[&'a Tensor]) -> Option<[&'a Tensor; 2]> {
         self.block_scales().and_then(|_| inputs.last_chunk()).copied()
     }
@@ -116,8 +116,8 @@ fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Tensor], ends:
     let blocks = |extent: &i64, of: i64| (*extent + of - 1) / of;
     let scaled = scales.iter().zip(product.block_scales().into_iter().flatten()).enumerate().all(|(of, (t, rows))| {
         let [row, block] = [blocks(&shape[of], rows), blocks(k, SCALED_K)];
-        let own = if of == 0 { [row, block] } else { [block, row] };
-        t.shape().iter().eq(own.iter().chain(batches))
+        let (own, matrices) = if of == 0 { ([row, block], batches) } else { ([block, row], batches_b) };
+        t.shape().iter().eq(own.iter().chain(matrices))
     });
     let fits = fits && scaled;
     (fits && batches.len() == usize::from(product.is_batched())).then_some(())?;

@@ -129,8 +129,8 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("groups of rows whose tiles are shared", rejected("groups=rows\nstream_k=16")),
         ("batches of groups of columns", rejected("groups=masked\nbatched=true\nd=col")),
         (
-            "scales of blocks of groups",
-            rejected("groups=rows\ndtype=e4m3\npromote=128\ntile=128x128x128\nscale_a=1x128\nscale_b=128x128"),
+            "scales of 128 rows of groups that begin at any row",
+            narrow("groups=rows\ndtype=e4m3\npromote=128\ntile=128x128x128\nscale_a=128x128\nscale_b=128x128"),
         ),
         ("an epilogue of more tensors than are listed", rejected("epilogue=|a, b, c| a + c")),
         ("a row of biases of three modes", rejected("epilogue=|a, b, c| a + c\naux=f32:(0,1,0)")),

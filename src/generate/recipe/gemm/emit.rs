@@ -44,6 +44,8 @@ struct ScalesText {
     /// The mode of D that the factor's rows lie along.
     mode: usize,
     granule: i64,
+    /// Their last mode, where each matrix has its own.
+    modes_l: &'static str,
     /// Of all of them, in global memory.
     shape: String,
     strides: String,
@@ -431,8 +433,8 @@ fn scales(part: &Part, operands: &[Operand]) -> Vec<ScalesText> {
         let param = |mode: usize| params.get(mode)?.as_ref().map(|name| format!("params.{name}"));
         // ScaleB is (K/128,N).
         let (row, k) = (param(mode)?, param(1 - mode)?);
-        let (l, apart) =
-            (if part.recipe.batched { ", params.l" } else { "" }, param(2).map(|apart| format!(", {apart}")));
+        let apart = param(2).map(|apart| format!(", {apart}"));
+        let (l, modes_l) = if apart.is_some() { (", params.l", ",l") } else { ("", "") };
         let extent = ["m", "n"][mode];
         let stages = part.own.stages;
         let along = [format!("Shape<Int<{granule}>,Int<{count}>>"), "Stride<_0,_1>".to_owned()];
@@ -447,6 +449,7 @@ fn scales(part: &Part, operands: &[Operand]) -> Vec<ScalesText> {
             param: operand.param.clone(),
             mode,
             granule,
+            modes_l,
             shape: format!(
                 "make_shape(make_shape(Int<{rows}>{{}}, ceil_div(params.{extent}, {rows})), ceil_div(params.k, {SCALED_K}){l})"
             ),

@@ -198,9 +198,14 @@ impl Gemm {
         let (dtypes, majors) = ([self.dtype.dtype(), of_b.dtype(), self.out], [self.a, self.b, self.d]);
         let mut operands = self.epilogue().operands(product.has_c(), dtypes, majors);
         if self.block_scales().is_some() {
-            let strides = vec![ModeStride::Dynamic; if self.batched { 3 } else { 2 }];
-            let at = operands.len() - self.epilogue.outputs();
-            drop(operands.splice(at..at, SCALES.map(|name| Operand::new(name, DType::F32, Access::Read, &strides))));
+            let scales = SCALES.iter().zip(["A", "B"]).map(|(name, of)| {
+                let strides = vec![ModeStride::Dynamic; if self.have_l(of) { 3 } else { 2 }];
+                Operand::new(name, DType::F32, Access::Read, &strides)
+            });
+            // They come ahead of what says where groups end.
+            let last = self.epilogue.outputs() + usize::from(self.groups.operand().is_some());
+            let at = operands.len() - last;
+            drop(operands.splice(at..at, scales.collect::<Vec<_>>()));
         }
         if self.is_turned() {
             for [a, b] in pairs(&operands) {

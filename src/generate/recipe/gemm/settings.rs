@@ -204,10 +204,16 @@ fn scales(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static 
     let found = |of: Option<Block>| of.map_or_else(|| "auto".to_owned(), |block| block.to_string());
     match [recipe.scale_a, recipe.scale_b] {
         [None, None] => {}
-        [Some(_), Some(_)] if recipe.groups != Groups::None => {
-            let because = "a group begins at any row, and so within a block of scales";
-            let found = format!("scale_a, scale_b, groups = {}", recipe.groups);
-            refuse(Code::TensorCount, found, "groups = none".to_owned(), because, "groups=none");
+        [Some(Block::Square), Some(_)] if recipe.groups == Groups::Rows => {
+            let because = "a group begins at any row, and so within a block of 128 rows of A";
+            let found = "scale_a = 128x128, groups = rows".to_owned();
+            refuse(
+                Code::TensorCount,
+                found,
+                "scale_a = 1x128, or groups = masked".to_owned(),
+                because,
+                "scale_a=1x128",
+            );
         }
         [Some(_), Some(_)] if recipe.dtype.is_narrow() && [every, k] == [SCALED_K as u32; 2] => {}
         [Some(_), Some(_)] => {

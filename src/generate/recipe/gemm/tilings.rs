@@ -198,7 +198,7 @@ impl Scales {
             what: ["copy of the scales of A", "copy of the scales of B"][self.mode],
             tile: [count, 1],
             dtype: DType::F32,
-            from: Place::Global(Global { outer: recipe.batched.into(), ..global }),
+            from: Place::Global(Global { outer: recipe.have_l(["A", "B"][self.mode]).into(), ..global }),
             to: Place::Shared(name),
             engine: Engine::Threads { op: CopyOp::CpAsync(Bytes(4)), threads, values: Layout::unit() },
             guard: Guard::ZeroFill,

@@ -129,17 +129,17 @@ impl Gemm {
         Self { promote: 128, scale_a, scale_b, tile: Extents([m, 128, k]), ..self }
     }
 
-    /// With scales of these strides, 0 or 1, along (M,N). Each batch has its own.
+    /// With scales of these strides, 0 or 1, along (M,N). Each matrix of A and of B has its own.
     fn scaled_by(self, of_a: [u8; 2], of_b: [u8; 2]) -> Self {
         let function =
             Function::nary(3, |_, x| [x[0] * x[1] * x[2]]).and_then(|f| f.named(&["a", "scale_a", "scale_b"]));
         let function = function.unwrap_or_else(|defect| unreachable!("three inputs have three names: {defect}"));
         let stride = |stride| if stride == 0 { ModeStride::Broadcast } else { ModeStride::Unit };
-        let scale = |strides: [u8; 2]| TensorSpec {
+        let scale = |of: &str, strides: [u8; 2]| TensorSpec {
             dtype: DType::F32,
-            strides: strides.map(stride).into_iter().chain(self.have_l("D").then_some(ModeStride::Dynamic)).collect(),
+            strides: strides.map(stride).into_iter().chain(self.have_l(of).then_some(ModeStride::Dynamic)).collect(),
         };
-        let aux = vec![scale(of_a), scale(of_b)];
+        let aux = vec![scale("A", of_a), scale("B", of_b)];
         // What scales multiply is no integer.
         let out = if self.out == DType::I32 { DType::Bf16 } else { self.out };
         Self { out, ..self }.with_epilogue(function, aux)
