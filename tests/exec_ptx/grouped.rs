@@ -14,10 +14,10 @@ use crate::own::{BOUNDED, gemm, is_right, launch, program};
 use crate::ptx_batch::text;
 use crate::together::of_entries;
 
-/// Scales of blocks: a tile begins at any row of ScaleA, and each group has a matrix of ScaleB.
+/// Scales of blocks: a tile begins at any row of ScaleA, and each group has a matrix of ScaleB. And a D that is quantised.
 const SCALED: [&str; 2] = [
     "dtype=e4m3\nout=f32\npromote=128\nscale_a=1x128\nscale_b=128x128\ngroups=rows\nschedule=pingpong\ntile=64x64x128\nstages=2\ncluster=1x2\nctas=4",
-    "dtype=e4m3\ndtype_b=e5m2\npromote=128\nscale_a=128x128\nscale_b=1x128\ngroups=masked\ntile=64x64x128\nstages=2\ncluster=1x1\nctas=3\nepilogue=|a, bias| a + bias\naux=f32:(0,1,?)",
+    "dtype=e4m3\ndtype_b=e5m2\nout=e4m3\npromote=128\nscale_a=128x128\nscale_b=1x128\nscale_d=1x128\ngroups=masked\ntile=64x128x128\nstages=2\ncluster=1x1\nctas=3\nepilogue=|a, bias| relu(a + bias)\naux=f32:(0,1,?)",
 ];
 
 /// Whose rows of A are taken for those of a group in the planted defect.

@@ -5,6 +5,7 @@ use core::ops::Range;
 use smallvec::SmallVec;
 
 use super::baseline::{Given, GivenSums};
+use super::quantised::Quantised;
 use super::sums::{Computed, ComputedSums, Grouping};
 use crate::dtype::DType;
 use crate::expr::{Accept, Bounds, Evaluator, ExprError, MAX_INPUTS, Outputs};
@@ -19,7 +20,7 @@ impl Reference for Product {
         let inputs = ends.map_or(case.inputs, |(_, matrices)| matrices);
         let extents = product_extents(self, case.scalars, inputs, ends.map(|(ends, _)| ends.shape()));
         let extents = extents.ok_or_else(|| case.unfit(format!("{:?}, which do not fit together", case.inputs)))?;
-        if ends.is_some() {
+        if ends.is_some() || self.quantiser().is_some() {
             case.alone()?;
         }
         let sums = match case.baseline {
@@ -30,7 +31,10 @@ impl Reference for Product {
                 Sums::Computed(Computed::new(inputs[0], inputs[1], extents, self.arithmetic(), scales).grouped(groups))
             }
         };
-        Ok(vec![Box::new(Matrices::new(self, evaluator, (case, inputs), sums))])
+        let matrices = Matrices::new(self, evaluator, (case, inputs), sums);
+        let Some(quantiser) = self.quantiser() else { return Ok(vec![Box::new(matrices)]) };
+        let quantiser = quantiser.evaluator(&[]).map_err(|e| case.unfit(e.found))?;
+        Ok(Quantised::both(matrices, &quantiser))
     }
 
     fn usual_scalar(&self, index: usize) -> Option<f64> {
@@ -45,7 +49,7 @@ impl Reference for Product {
     }
 
     fn product(&self) -> Option<&Product> {
-        (self.groups() == Groups::None).then_some(self)
+        (self.groups() == Groups::None && self.quantiser().is_none()).then_some(self)
     }
 }
 
@@ -126,7 +130,7 @@ fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Tensor], ends:
 }
 
 /// The matrices of one product.
-struct Matrices<'a> {
+pub(super) struct Matrices<'a> {
     evaluator: Evaluator,
     sums: Sums<'a>,
     /// Shape of D.

@@ -9,7 +9,7 @@ use super::tilings::Scales;
 use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::Helpers;
-use crate::plan::{Groups, Int, Operand, Plan, SCALED_K, SCALES};
+use crate::plan::{Groups, Int, Operand, Plan, SCALE_D, SCALED_K, SCALES};
 use crate::recipe::Isa;
 use crate::recipe::product::{EpilogueText, Tensor, stride_params};
 use crate::tiling::{Arrivals, Inner, Lives, SmemTensor, Tiling};
@@ -254,7 +254,22 @@ impl Common<'_> {
 
     /// D, and E ahead of it.
     fn written(&self) -> &[Tensor] {
-        &self.operands[self.operands.len() - self.part.recipe.epilogue.outputs()..]
+        self.part.recipe.outputs(&self.operands)
+    }
+
+    /// The scales of a quantised D.
+    fn scale_d(&self) -> Option<&Tensor> {
+        self.operands.iter().find(|operand| operand.is.name == SCALE_D)
+    }
+
+    /// The type of the epilogue's results.
+    fn result(&self, tensor: &Tensor) -> String {
+        if self.scale_d().is_some() { self.compute().to_owned() } else { format!("Element{}", tensor.is.name) }
+    }
+
+    /// A result of the epilogue: it is an element of D already, unless D is quantised.
+    fn given(&self, value: &str) -> String {
+        if self.scale_d().is_some() { value.to_owned() } else { self.rounded(value) }
     }
 
     /// D, and E behind it.

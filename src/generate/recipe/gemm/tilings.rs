@@ -13,8 +13,8 @@ use crate::layout::{IntTuple, Layout, LayoutError, make_layout};
 use crate::plan::{Arithmetic, BlockScales, SCALES};
 use crate::recipe::product::{Extents, Major};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Promotion, Proxy, Role, SmemTensor,
-    Task, TileCopy, TileMma, Tiling, piece, pieces,
+    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Promotion, Proxy, ReduceOp, Reduced,
+    Role, Scope, SmemTensor, Task, TileCopy, TileMma, TileReduce, Tiling, piece, pieces,
 };
 use crate::units::Bytes;
 
@@ -234,6 +234,12 @@ fn tensors(recipe: &Gemm, own: &TextSettings, proxy: Proxy) -> Result<Vec<SmemTe
     ])
 }
 
+/// What a quantised D is scaled by.
+fn largest() -> TileReduce {
+    let (what, of) = ("largest size of a row", Reduced::Accumulators("Mma"));
+    TileReduce { what, of, mode: 1, op: ReduceOp::Max, over: vec![Scope::Lanes] }
+}
+
 /// (m,n,1) atoms, numbered along M first.
 fn atoms([m, n]: [i64; 2]) -> Result<Layout, LayoutError> {
     make_layout(&IntTuple::tuple([m, n, 1].map(IntTuple::int))?)
@@ -347,7 +353,7 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
             b: Factor::Shared("B"),
             promotion: recipe.promotion(k),
         }],
-        reduces: Vec::new(),
+        reduces: recipe.scale_d.iter().map(|_| largest()).collect(),
         roles: roles(warpgroups * i64::from(teams), registers(recipe, own)),
         cluster: [along_m, along_n, own.split_k.max(1)],
         order: raster::order(own, recipe, teams),
