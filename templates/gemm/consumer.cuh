@@ -40,10 +40,16 @@ consume(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD co
     }
 {%- endif %}
     auto const tRsD = store.staged();                                                          // (CPY,CPY_PART,BUFFERS)
+{%- match c.scale_d() %}
+{%- when Some(_) %}
+    quantise<TmaStore>(params, crd_D, tCrC);
+    store_quantised(store, crd_D, tCrC, tRsD);
+{%- when None %}
     round_tile<TmaStore>(params, crd_D, tiles.rank_k, tCrC, _0{},
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const&... of) { store.write(tRsD, i, of...); },
       [&](int part) { store.commit(crd_D, part); });
+{%- endmatch %}
   }
   if constexpr (splits > 1) {
     team.wait_until_read();

@@ -51,7 +51,7 @@ round_tile(Params const& params, Crd const& crd_D, int rank_k, TCrC const& tCrC,
 {%- endfor %}
       auto const shape_D = make_shape(shape<0,0>(tRrC), Int<at_once>{});
 {%- for t in c.outputs() %}
-      Tensor tRr[[ t.is.name ]] = make_tensor<Element[[ t.is.name ]]>(shape_D);                                     // (CPY,AT_ONCE)
+      Tensor tRr[[ t.is.name ]] = make_tensor<[[ c.result(t) ]]>(shape_D);                                     // (CPY,AT_ONCE)
 {%- endfor %}
       CUTE_UNROLL
       for (int j = 0; j < at_once; ++j) {

@@ -8,7 +8,7 @@ all_[[ s.param ]](Params const& params)
 {
   return make_tensor(make_gmem_ptr(static_cast<float const*>(params.[[ s.param ]])),
                      [[ s.shape ]],
-                     [[ s.strides ]]);  // ((ROWS,BLOCKS),k[[ c.modes_l() ]])
+                     [[ s.strides ]]);  // ((ROWS,BLOCKS),k[[ s.modes_l ]])
 }
 {% endfor %}
 // Copies the scales of this CTA's k-tiles as stages become empty: of rows along mode Mode of D. Addresses are computed once a tile,
@@ -31,7 +31,16 @@ produce_scales(Copy const& copy, Scheduler tiles, MS const& mS, SS const& sS, Ba
     Tensor gS = of_batch(mS, crd);                                                             // ((ROWS,BLOCKS),k)
     int const first = tiles.first_k_tile(size<1>(gS));
     int const k_tiles = tiles.k_tiles(size<1>(gS));
-    int const row = get<Mode>(crd) * size<Mode>(TileD{}) + get<0>(tScS(0)) * Granule;  // of the lane's first scale
+{%- match c.grouped() %}
+{%- when true %}
+    // Rows of A are a group's, from its first one on.
+    int const begin = Mode == 0 ? get<3>(crd) : 0;
+    int const end   = Mode == 0 ? begin + rows_of(crd) : int(size<0>(gS));
+{%- when false %}
+    int const begin = 0;
+    int const end   = size<0>(gS);
+{%- endmatch %}
+    int const row = begin + get<Mode>(crd) * size<Mode>(TileD{}) + get<0>(tScS(0)) * Granule;  // of the lane's first scale
     float const* next = &gS(row, first);                                                       // of the next k-tile
     CUTE_NO_UNROLL
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -40,7 +49,7 @@ produce_scales(Copy const& copy, Scheduler tiles, MS const& mS, SS const& sS, Ba
       CUTE_UNROLL
       for (int i = 0; i < size(tScS); ++i) {
         if (lane < size(copy)) {
-          bool const is_inside = row + i * size(copy) * Granule < size<0>(gS);
+          bool const is_inside = row + i * size(copy) * Granule < end;
           SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>::copy(next[i * apart], tSsS_k(i), is_inside);
         }
       }

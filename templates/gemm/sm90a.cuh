@@ -83,7 +83,11 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 {% include "gemm/mainloop_wgmma.cuh" %}
 {%- endmatch %}
 
-{% if r.keeps() -%}
+{% if let Some(t) = c.scale_d() -%}
+{% include "gemm/quantise.cuh" %}
+
+{% endif %}
+{%- if r.keeps() -%}
 {% include "gemm/keep.cuh" %}
 
 {% endif %}

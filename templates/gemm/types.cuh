@@ -14,7 +14,7 @@ constexpr bool batched = [[ c.batched() ]];  // whether all tensors have a last 
 // Element of output I of the epilogue: 0 for D, 1 for E.
 template <int I, class Y>
 CUTE_DEVICE
-ElementD
+[[ c.result(c.d()) ]]
 output(Y const& y)
 {
   [[ c.compute() ]] value;
@@ -23,7 +23,7 @@ output(Y const& y)
   } else {
     value = y;
   }
-  return [[ c.rounded("value") ]];
+  return [[ c.given("value") ]];
 }
 
 {% for a in c.aliases -%}

@@ -1,16 +1,27 @@
 //! Products of groups of rows: groups of any length, none, one row, all rows in one; ends that go back, and past the last row. Each in
-//! every mode, element by element; rows of no group are never written.
+//! every mode, element by element; rows of no group are never written. A defect that was there once is planted, and found.
 
 use std::sync::LazyLock;
 
 use cutemplate::arch::Arch;
+use cutemplate::emit::SourceFile;
+use cutemplate::exec::{FindingKind, Target};
 use cutemplate::verify::Fill;
 
 use crate::kernels::gemm::grouped;
 use crate::kernels::{Kernel, Problem};
-use crate::own::{gemm, is_right, program};
+use crate::own::{BOUNDED, gemm, is_right, launch, program};
 use crate::ptx_batch::text;
 use crate::together::of_entries;
+
+/// Scales of blocks: a tile begins at any row of ScaleA, and each group has a matrix of ScaleB. And a D that is quantised.
+const SCALED: [&str; 2] = [
+    "dtype=e4m3\nout=f32\npromote=128\nscale_a=1x128\nscale_b=128x128\ngroups=rows\nschedule=pingpong\ntile=64x64x128\nstages=2\ncluster=1x2\nctas=4",
+    "dtype=e4m3\ndtype_b=e5m2\nout=e4m3\npromote=128\nscale_a=128x128\nscale_b=1x128\nscale_d=1x128\ngroups=masked\ntile=64x128x128\nstages=2\ncluster=1x1\nctas=3\nepilogue=|a, bias| relu(a + bias)\naux=f32:(0,1,?)",
+];
+
+/// Whose rows of A are taken for those of a group in the planted defect.
+const OF_INTEGERS: &str = "dtype=i8\ngroups=rows\nsm80_tile=64x64x64\nsm80_stages=2\nsm80_ctas=3";
 
 /// Teams that take turns, CTAs that share A, or B, and that wait for each other; every kind of operand beside A and B.
 const KERNELS: [(Arch, &[&str]); 2] = [
@@ -21,6 +32,8 @@ const KERNELS: [(Arch, &[&str]); 2] = [
             "groups=rows\na=col\nb=row\ntile=128x64x32\nstages=2\ncluster=2x1\nctas=4\nepilogue=|a, c, bias| relu(a + c + bias), a\naux=f16:(0,1,?)",
             "dtype=e4m3\nout=bf16\npromote=32\ngroups=rows\nschedule=pingpong\ntile=64x64x32\nstages=2\ncluster=1x1\nctas=2\nepilogue=|a, scale_a, scale_b| a * scale_a * scale_b\naux=f32:(1,0), f32:(0,1,?)",
             "dtype=bf16\nout=f32\ngroups=masked\nschedule=pingpong\ntile=64x64x32\nstages=3\ncluster=2x1\nctas=4\nepilogue=|a, bias| a + bias\naux=f32:(0,1,?)",
+            SCALED[0],
+            SCALED[1],
         ],
     ),
     (
@@ -28,18 +41,33 @@ const KERNELS: [(Arch, &[&str]); 2] = [
         &[
             "groups=rows\nsm80_tile=64x64x32\nsm80_stages=3\nsm80_ctas=3\nepilogue=|a, c, bias| relu(a + c + bias), a\naux=f16:(0,1,?)",
             "dtype=bf16\nout=f32\ngroups=masked\na=col\nb=row\nsm80_tile=64x64x32\nsm80_stages=2",
-            "dtype=i8\ngroups=rows\nsm80_tile=64x64x64\nsm80_stages=2\nsm80_ctas=3",
+            OF_INTEGERS,
         ],
     ),
 ];
 
+/// Reads whole tiles of A where the group has fewer rows, as long as A has that many.
+fn planted() -> (Kernel, Vec<SourceFile>) {
+    // Of another name than the kernel without the defect.
+    let kernel = gemm(&format!("{OF_INTEGERS}\nsm80_stream_k=0"), Arch::Sm80);
+    let is_whole = "whole_tiles = make_coord(anew(";
+    let files = kernel.changed("rows of A", &format!("{is_whole}rows_of(crd_D)"), &format!("{is_whole}params.m"));
+    (kernel, files)
+}
+
 static COMPILED: LazyLock<Vec<(Kernel, String)>> = LazyLock::new(|| {
     let of = |(arch, all): (Arch, &[&str])| {
-        let kernels: Vec<Kernel> = all.iter().map(|settings| gemm(settings, arch)).collect();
-        let sources: Vec<_> = kernels.iter().map(|kernel| (&kernel.plan, kernel.unit.files())).collect();
+        let of = |settings: &&str| {
+            let kernel = gemm(settings, arch);
+            let files = kernel.unit.files().to_vec();
+            (kernel, files)
+        };
+        // The last of sm_80 has a defect.
+        let kernels: Vec<_> = all.iter().map(of).chain((arch == Arch::Sm80).then(planted)).collect();
+        let sources: Vec<_> = kernels.iter().map(|(kernel, files)| (&kernel.plan, files.as_slice())).collect();
         let whole = text(&sources).unwrap_or_else(|e| panic!("{e}"));
-        let texts: Vec<String> = kernels.iter().map(|kernel| of_entries(&whole, kernel)).collect();
-        kernels.into_iter().zip(texts).collect::<Vec<_>>()
+        let texts: Vec<String> = kernels.iter().map(|(kernel, _)| of_entries(&whole, kernel)).collect();
+        kernels.into_iter().map(|(kernel, _)| kernel).zip(texts).collect::<Vec<_>>()
     };
     KERNELS.into_iter().flat_map(of).collect()
 });
@@ -62,17 +90,51 @@ fn ends() -> [Vec<i64>; 7] {
     ]
 }
 
+/// Groups around the rows of a block of scales, as ends or counts, with 30 rows of no group.
+fn around_blocks(kernel: &Kernel) -> Vec<i64> {
+    let counts = [0, 1, 127, 128, 129, 300];
+    let ends = counts.iter().scan(0, |end, rows| {
+        *end += rows;
+        Some(*end)
+    });
+    if kernel.plan.settings().iter().any(|(_, value)| value == "masked") { counts.to_vec() } else { ends.collect() }
+}
+
 fn problems(kernel: &Kernel) -> Vec<Problem> {
+    let is_scaled = kernel.plan.operands().iter().any(|operand| operand.name == "ScaleA");
+    // K is more than a block of scales, and no multiple of one.
     let of = |(seed, ends): (u64, Vec<i64>)| {
         let (gap, fill) = if seed % 2 == 0 { (8, Fill::Integers) } else { (1, Fill::Normal) };
-        grouped(&kernel.plan, [202 + seed as i64 % 2, 72, 80], &ends, Some(gap), fill, seed)
+        let (n, k) = if is_scaled { (136, 208) } else { (72, 80) };
+        let m = ends.iter().max().filter(|_| is_scaled).map_or(202, |end| end + 30);
+        grouped(&kernel.plan, [m + seed as i64 % 2, n, k], &ends, Some(gap), fill, seed)
     };
-    (1..).zip(ends()).map(of).collect()
+    let scaled = if is_scaled { vec![around_blocks(kernel); 2] } else { Vec::new() };
+    (1..).zip(ends().into_iter().chain(scaled)).map(of).collect()
 }
 
 #[test]
 fn groups_of_any_length_are_right_and_silent() {
-    for (kernel, ptx) in &*COMPILED {
+    let (_, right) = COMPILED.split_last().expect("kernels");
+    for (kernel, ptx) in right {
         is_right(kernel, program(kernel, ptx.as_str()), problems(kernel));
     }
+}
+
+/// The last group ends with A and has fewer rows than a tile.
+#[test]
+fn rows_that_are_read_past_the_end_of_a_are_found() {
+    let (kernel, ptx) = COMPILED.last().expect("kernels");
+    let found = |ends: &[i64]| {
+        let problem = grouped(&kernel.plan, [202, 72, 80], ends, None, Fill::Integers, 1);
+        let report = launch(kernel, &program(kernel, ptx.as_str()).with(BOUNDED), &problem).report;
+        report.findings.iter().find(|finding| finding.kind == FindingKind::OutOfBounds).cloned()
+    };
+    // Rows of another group are read then, which no sum has.
+    assert!(found(&[64, 128]).is_none(), "all of its tiles are whole");
+    let found = found(&[100, 172, 202]).expect("a row past the last");
+    assert!(
+        matches!(&found.target, Some(Target::Tensor { name, coordinate, .. }) if name == "A" && coordinate[0] >= 202),
+        "{found}"
+    );
 }

@@ -26,7 +26,9 @@ use crate::together::of_entries;
 use crate::whole;
 
 /// Two tiles a CTA and more, a k-tile of one instruction; each pair of types once, and each type of D.
-const KERNELS: [&str; 8] = [
+const KERNELS: [&str; 9] = [
+    // D is quantised, in tiles of two groups of 128 columns.
+    "dtype=e4m3\nout=e4m3\nscale_d=1x128\nbatched=true\ntile=64x256x32\nstages=2\ncluster=1x1\nctas=2\nepilogue=|a, c, bias; beta| gelu(a + bias) + beta * c\naux=f32:(0,1,0)",
     "dtype=e4m3\nout=f32\ntile=64x64x32\nstages=2\ncluster=1x1\nctas=2",
     "dtype=e4m3\ndtype_b=e5m2\nout=e4m3\npromote=128\ntile=128x64x64\nstages=3\ncluster=2x1\nctas=4\nepilogue=|a, c, scale_a, scale_b; beta| a * scale_a * scale_b + beta * c\naux=f32:(1,0), f32:(0,1)",
     "dtype=e5m2\ndtype_b=e4m3\nout=bf16\na=col\nb=row\nd=col\npromote=32\nschedule=pingpong\ntile=64x64x32\nstages=3\ncluster=1x1\nctas=2\nepilogue=|a, scale| a * scale\naux=f32:(0,0)",

@@ -1,6 +1,6 @@
 //! Products of matrices: what D is.
 
-use crate::expr::Checked;
+use crate::expr::{Checked, Compute, Function};
 use crate::plan::{Operand, ProblemShape};
 use crate::settings::named;
 
@@ -31,6 +31,7 @@ pub struct Product {
     beta: Option<usize>,
     arithmetic: Arithmetic,
     block_scales: Option<BlockScales>,
+    quantiser: Option<Checked>,
 }
 
 named! {
@@ -74,8 +75,19 @@ pub type BlockScales = [i64; 2];
 /// Elements along K that share a scale.
 pub const SCALED_K: i64 = 128;
 
-/// The names of the scales of A, (M/rows, K/128), and of B, (K/128, N/columns): the last operands that a product reads.
+/// The names of the scales of A, (M/rows, K/128), and of B, (K/128, N/columns): the last matrices that a product reads.
 pub(crate) const SCALES: [&str; 2] = ["ScaleA", "ScaleB"];
+
+/// The name of the scales of a quantised D, (M, N/128): the first operand that a product writes.
+pub(crate) const SCALE_D: &str = "ScaleD";
+
+/// Columns of D that share a scale.
+pub const SCALED_N: i64 = 128;
+
+/// What becomes of an element of D, and the scale that it shares with its neighbours: `m` is the largest size among them. Where all are 0,
+/// the scale is 1. The preset `quantize` of `rows` does the same.
+const QUANTISER: &str =
+    "|x, m| { let s = select(m == 0, 1, m / 448); let r = min(1 / s, 3e38); (saturate(e4m3, x * r), s) }";
 
 /// How the factors of a product are multiplied and added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,8 +118,8 @@ impl Product {
         let function = epilogue.function();
         let has_c = function.inputs() > 1 && !function.unused_inputs().contains(&1);
         let (alpha, beta) = (function.only_scaled(0), function.only_scaled(1));
-        let (groups, arithmetic, block_scales) = (Groups::None, Arithmetic::F32, None);
-        Self { epilogue, scalar_params, batched, groups, has_c, alpha, beta, arithmetic, block_scales }
+        let (groups, arithmetic, block_scales, quantiser) = (Groups::None, Arithmetic::F32, None, None);
+        Self { epilogue, scalar_params, batched, groups, has_c, alpha, beta, arithmetic, block_scales, quantiser }
     }
 
     /// The same, its sums computed so.
@@ -133,6 +145,20 @@ impl Product {
     /// The blocks that have scales, if blocks do: each 128 products are multiplied by the product of their two scales.
     pub fn block_scales(&self) -> Option<BlockScales> {
         self.block_scales
+    }
+
+    /// The same with D in e4m3, and a scale for 128 elements of each of its rows.
+    pub(crate) fn quantised(self) -> Self {
+        let function: Function = QUANTISER.parse().unwrap_or_else(|error| unreachable!("{QUANTISER}: {error}"));
+        let checked = function.check(Compute::F32);
+        let checked = checked.unwrap_or_else(|errors| unreachable!("{QUANTISER}: {errors:?}"));
+        Self { quantiser: Some(checked), ..self }
+    }
+
+    /// If D is quantised: the function of the epilogue's result and of the largest size among the 128 that share a scale, which gives the
+    /// element of D, and the scale.
+    pub fn quantiser(&self) -> Option<&Checked> {
+        self.quantiser.as_ref()
     }
 
     /// How its sums are computed.
@@ -210,6 +236,8 @@ impl Product {
             "A is (M,K), B is (K,N), and the others are (M,N); a broadcast mode has stride 0, not extent 1",
         );
         let scales = SCALES.iter().zip(self.block_scales.iter().flatten()).enumerate();
+        let at = operands.iter().position(|operand| operand.name == SCALE_D).unwrap_or(operands.len());
+        let shape = shape.with_groups(at, 1, SCALED_N);
         let shape = scales.fold(shape, |shape, (of, (name, rows))| {
             let index = operands.iter().position(|operand| operand.name == *name).unwrap_or(operands.len());
             shape.with_groups(index, of, *rows).with_groups(index, 1 - of, SCALED_K)

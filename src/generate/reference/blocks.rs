@@ -21,20 +21,20 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// For the scales of blocks with so many rows of A and columns of B.
-    pub(super) fn new(scales: [&Tensor; 2], rows: BlockScales, batches: usize) -> Self {
+    pub(super) fn new(scales: [&Tensor; 2], rows: BlockScales) -> Self {
         let extent = |of: usize, mode: usize| scales[of].shape().get(mode).map_or(0, |e| e.unsigned_abs() as usize);
         Self {
             counts: [extent(0, 0), extent(0, 1), extent(1, 1)],
             rows: rows.map(|rows| rows.unsigned_abs().max(1) as usize),
-            scales: scales.map(|of| packed(of, batches)),
+            scales: scales.map(|of| packed(of, of.shape().get(2).map_or(1, |l| l.unsigned_abs() as usize))),
         }
     }
 
-    /// What multiplies the sum of A's row m and B's column n over block `k` of batch l.
-    pub(super) fn scale(&self, [m, n, k, l]: [usize; 4]) -> f32 {
+    /// What multiplies the sum of A's row m and B's column n over block `k`, of these matrices of A and B.
+    pub(super) fn scale(&self, [m, n, k]: [usize; 3], [l, of_b]: [usize; 2]) -> f32 {
         let ([a, b], [of_m, of_n], [all_m, all_k, all_n]) = (&self.scales, self.rows, self.counts);
         let of = |scales: &[f32], at: usize| scales.get(at).copied().unwrap_or(f32::NAN);
-        of(a, (l * all_m + m / of_m) * all_k + k) * of(b, (l * all_k + k) * all_n + n / of_n)
+        of(a, (l * all_m + m / of_m) * all_k + k) * of(b, (of_b * all_k + k) * all_n + n / of_n)
     }
 }
 
@@ -42,7 +42,7 @@ impl Computed {
     /// The bounds of all n of a row of A, whose sums over blocks are scaled. A block's scale is exact: the kernel rounds the product of
     /// the two scales as it is rounded here. So what `Spread` says of a term's size holds of the scaled term: the sum of a block is cut
     /// in proportion to its size, which the scale multiplies, and each addition in f32 rounds once.
-    pub(super) fn scaled_bounds_of(&self, blocks: &Blocks, m: usize, l: usize) -> Vec<Bounds> {
+    pub(super) fn scaled_bounds_of(&self, blocks: &Blocks, m: usize, [l, of_b]: [usize; 2]) -> Vec<Bounds> {
         let row = self.row_of_a(m, l);
         let (mut sums, mut sizes, mut exact) = (vec![0.0_f64; self.n], vec![0.0_f64; self.n], vec![true; self.n]);
         let [least_a, least_b] = self.least;
@@ -50,13 +50,13 @@ impl Computed {
             let (mut sum, mut size) = (vec![0.0_f64; self.n], vec![0.0_f64; self.n]);
             for (k, a) in (block * BLOCK..).zip(of_a) {
                 let (a, size_a) = (f64::from(*a), counted(f64::from(*a), least_a));
-                for ((sum, size), b) in sum.iter_mut().zip(&mut size).zip(&self.b[(l * self.k + k) * self.n..]) {
+                for ((sum, size), b) in sum.iter_mut().zip(&mut size).zip(&self.b[(of_b * self.k + k) * self.n..]) {
                     *sum += a * f64::from(*b);
                     *size += size_a * counted(f64::from(*b), least_b);
                 }
             }
             for n in 0..self.n {
-                let scale = blocks.scale([m, n, block, l]);
+                let scale = blocks.scale([m, n, block], [l, of_b]);
                 exact[n] &= size[n] <= self.spread.exact() && is_integer(scale);
                 sums[n] += f64::from(scale) * sum[n];
                 sizes[n] += f64::from(scale.abs()) * size[n];
@@ -64,7 +64,7 @@ impl Computed {
         }
         let integers = row.iter().all(|x| is_integer(*x));
         let bounds = |n: usize| {
-            if integers && exact[n] && sizes[n] <= EXACT && self.integers[l * self.n + n] {
+            if integers && exact[n] && sizes[n] <= EXACT && self.integers[of_b * self.n + n] {
                 // What began with 0 is never -0.
                 return Bounds::point(sums[n] + 0.0);
             }
@@ -72,14 +72,14 @@ impl Computed {
                 let error = self.spread.error(sizes[n]);
                 return Bounds::between(sums[n] - error, sums[n] + error);
             }
-            self.beyond_blocks(blocks, [m, n, l])
+            self.beyond_blocks(blocks, [m, n], [l, of_b])
         };
         (0..self.n).map(bounds).collect()
     }
 
     /// The same of one sum where infinities and NaN take part, or where it may overflow: of each block what its sum may be, scaled.
-    fn beyond_blocks(&self, blocks: &Blocks, [m, n, l]: [usize; 3]) -> Bounds {
-        let column: Vec<f32> = self.column_of_b(n, l).collect();
+    fn beyond_blocks(&self, blocks: &Blocks, [m, n]: [usize; 2], [l, of_b]: [usize; 2]) -> Bounds {
+        let column: Vec<f32> = self.column_of_b(n, of_b).collect();
         let mut all = Terms::new(false);
         for (block, (a, b)) in self.row_of_a(m, l).chunks(BLOCK).zip(column.chunks(BLOCK)).enumerate() {
             let mut terms = Terms::new(false);
@@ -87,7 +87,7 @@ impl Computed {
                 let product = f64::from(*a) * f64::from(*b);
                 terms.add((!product.is_nan()).then_some((product, product)), product.is_nan());
             }
-            let (sum, scale) = (terms.bounds(self.spread), f64::from(blocks.scale([m, n, block, l])));
+            let (sum, scale) = (terms.bounds(self.spread), f64::from(blocks.scale([m, n, block], [l, of_b])));
             let (range, nan) = scaled(sum, scale);
             all.add(range, nan);
         }

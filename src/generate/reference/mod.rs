@@ -6,6 +6,7 @@ mod blocks;
 mod each;
 mod elementwise;
 mod product;
+mod quantised;
 mod rows;
 mod softmax;
 mod spread;

@@ -5,6 +5,7 @@ use core::ops::Range;
 use smallvec::SmallVec;
 
 use super::baseline::{Given, GivenSums};
+use super::quantised::Quantised;
 use super::sums::{Computed, ComputedSums, Grouping};
 use crate::dtype::DType;
 use crate::expr::{Accept, Bounds, Evaluator, ExprError, MAX_INPUTS, Outputs};
@@ -19,18 +20,21 @@ impl Reference for Product {
         let inputs = ends.map_or(case.inputs, |(_, matrices)| matrices);
         let extents = product_extents(self, case.scalars, inputs, ends.map(|(ends, _)| ends.shape()));
         let extents = extents.ok_or_else(|| case.unfit(format!("{:?}, which do not fit together", case.inputs)))?;
-        if ends.is_some() {
+        if ends.is_some() || self.quantiser().is_some() {
             case.alone()?;
         }
         let sums = match case.baseline {
             Some(baseline) if extents[2] > 0 => Sums::Given(Given::new(baseline, case.inputs, extents, self)?),
             _ => {
-                let scales = self.scales(case.inputs).zip(self.block_scales());
+                let scales = self.scales(inputs).zip(self.block_scales());
                 let groups = Grouping::of(self.groups(), ends.map(|(ends, _)| *ends), extents[0]);
                 Sums::Computed(Computed::new(inputs[0], inputs[1], extents, self.arithmetic(), scales).grouped(groups))
             }
         };
-        Ok(vec![Box::new(Matrices::new(self, evaluator, (case, inputs), sums))])
+        let matrices = Matrices::new(self, evaluator, (case, inputs), sums);
+        let Some(quantiser) = self.quantiser() else { return Ok(vec![Box::new(matrices)]) };
+        let quantiser = quantiser.evaluator(&[]).map_err(|e| case.unfit(e.found))?;
+        Ok(Quantised::both(matrices, &quantiser))
     }
 
     fn usual_scalar(&self, index: usize) -> Option<f64> {
@@ -45,17 +49,17 @@ impl Reference for Product {
     }
 
     fn product(&self) -> Option<&Product> {
-        (self.groups() == Groups::None).then_some(self)
+        (self.groups() == Groups::None && self.quantiser().is_none()).then_some(self)
     }
 }
 
 impl Product {
-    /// How many scales are read: the last inputs.
+    /// How many scales are read: the last matrices.
     fn scale_tensors(&self) -> usize {
         self.block_scales().map_or(0, |_| SCALES.len())
     }
 
-    /// The scales of blocks of A and of B, of a launch's inputs.
+    /// The scales of blocks of A and of B, of the matrices that a launch reads.
     pub(super) fn scales<'a>(&self, inputs: &[&'a Tensor]) -> Option<[&'a Tensor; 2]> {
         self.block_scales().and_then(|_| inputs.last_chunk()).copied()
     }
@@ -116,8 +120,8 @@ fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Tensor], ends:
     let blocks = |extent: &i64, of: i64| (*extent + of - 1) / of;
     let scaled = scales.iter().zip(product.block_scales().into_iter().flatten()).enumerate().all(|(of, (t, rows))| {
         let [row, block] = [blocks(&shape[of], rows), blocks(k, SCALED_K)];
-        let own = if of == 0 { [row, block] } else { [block, row] };
-        t.shape().iter().eq(own.iter().chain(batches))
+        let (own, matrices) = if of == 0 { ([row, block], batches) } else { ([block, row], batches_b) };
+        t.shape().iter().eq(own.iter().chain(matrices))
     });
     let fits = fits && scaled;
     (fits && batches.len() == usize::from(product.is_batched())).then_some(())?;
@@ -126,7 +130,7 @@ fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Tensor], ends:
 }
 
 /// The matrices of one product.
-struct Matrices<'a> {
+pub(super) struct Matrices<'a> {
     evaluator: Evaluator,
     sums: Sums<'a>,
     /// Shape of D.

@@ -135,7 +135,7 @@ impl Computed {
             flags.iter_mut().zip(elements).for_each(|(flag, x)| *flag &= is_integer(*x));
         }
         let spread = Spread::of(k, arithmetic);
-        let blocks = scales.map(|(scales, rows)| Blocks::new(scales, rows, batches));
+        let blocks = scales.map(|(scales, rows)| Blocks::new(scales, rows));
         Self { a, b, steps, n, k, batches, groups: Grouping::None, integers, least, spread, blocks }
     }
 
@@ -194,10 +194,10 @@ impl Computed {
 
     /// The bounds of all n, NaN where a row is of no group.
     fn bounds_of(&self, m: usize, l: usize) -> Vec<Bounds> {
-        if let Some(blocks) = &self.blocks {
-            return self.scaled_bounds_of(blocks, m, l);
-        }
         let Some(of_b) = self.groups.matrix(m, l) else { return vec![Bounds::point(f64::NAN); self.n] };
+        if let Some(blocks) = &self.blocks {
+            return self.scaled_bounds_of(blocks, m, [l, of_b]);
+        }
         let row = self.row_of_a(m, l);
         let (mut sums, mut sizes) = (vec![0.0_f64; self.n], vec![0.0_f64; self.n]);
         let [least_a, least_b] = self.least;

@@ -91,6 +91,15 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("a type of D that 8-bit floats have none of", narrow("dtype=e4m3\nout=e5m2\npromote=96")),
         ("rows of a D of 8 bits that no swizzle has", narrow("dtype=e4m3\nout=e4m3\ntile=128x80x128")),
         ("two accumulators for each sum of a large tile", narrow("dtype=e4m3\npromote=128\ntile=128x256x128")),
+        ("a quantised D of f32 that lies in columns", narrow("dtype=e4m3\nout=f32\nscale_d=128x128\nd=col")),
+        (
+            "a quantised D whose columns several CTAs have",
+            narrow("dtype=e4m3\nout=e4m3\nscale_d=1x128\ntile=128x192x128\nsplit_k=2"),
+        ),
+        (
+            "a quantised D by warps",
+            planned("dtype=e4m3\nout=e4m3\nscale_d=1x128\ntile=128x128x128", &[Arch::Sm89]).expect_err("refused"),
+        ),
         ("clusters, groups and CTAs that there are not", rejected("cluster=3x1\ngroup=0\nctas=0\nsm80_ctas=0")),
         ("tiles that no warpgroup, warp or swizzle has", rejected("tile=96x40x24\nsm80_tile=96x48x24")),
         ("a tile of more than a box", rejected("tile=512x128x64")),
@@ -129,8 +138,8 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("groups of rows whose tiles are shared", rejected("groups=rows\nstream_k=16")),
         ("batches of groups of columns", rejected("groups=masked\nbatched=true\nd=col")),
         (
-            "scales of blocks of groups",
-            rejected("groups=rows\ndtype=e4m3\npromote=128\ntile=128x128x128\nscale_a=1x128\nscale_b=128x128"),
+            "scales of 128 rows of groups that begin at any row",
+            narrow("groups=rows\ndtype=e4m3\npromote=128\ntile=128x128x128\nscale_a=128x128\nscale_b=128x128"),
         ),
         ("an epilogue of more tensors than are listed", rejected("epilogue=|a, b, c| a + c")),
         ("a row of biases of three modes", rejected("epilogue=|a, b, c| a + c\naux=f32:(0,1,0)")),

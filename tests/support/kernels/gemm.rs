@@ -139,6 +139,10 @@ pub(crate) fn drawn(index: u64) -> Gemm {
         let n = &mut recipe.tile.0[1];
         *n = if any { *n } else { (*n).min(128) };
     }
+    let whole = recipe.split_k == 1 && recipe.stream_k == 0 && recipe.d == Major::Row && recipe.epilogue.outputs() == 1;
+    if recipe.out == DType::E4m3 && (any || whole && recipe.tile.0[1] % 128 == 0) && random.chance(50) {
+        recipe.scale_d = Some(random.pick(if any { Block::ALL } else { &[Block::Row] }));
+    }
     if is_full {
         as_full_as_it_is_right(&mut recipe);
     }

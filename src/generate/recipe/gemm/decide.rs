@@ -109,7 +109,8 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
     let product = recipe
         .epilogue()
         .product(&mut checks)
-        .map(|product| product.computed(recipe.arithmetic()).scaled_by_blocks(recipe.block_scales()));
+        .map(|product| product.computed(recipe.arithmetic()).scaled_by_blocks(recipe.block_scales()))
+        .map(|product| if recipe.scale_d.is_some() { product.quantised() } else { product });
     let fits = settings(recipe, &mut checks);
     let mut parts = Vec::new();
     for (isa, own) in Isa::among(targets) {
@@ -152,6 +153,17 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
             "promote = 0, or sm_90a".to_owned(),
             "the text for sm_90a moves sums to f32; that for mma.sync leaves all of K to the tensor cores",
             "promote=0, or sm_90a as the only target, `--arch sm_90a`".to_owned(),
+        );
+        return None;
+    }
+    if isa == Isa::Sm80 && recipe.scale_d.is_some() {
+        let archs: Vec<String> = own_targets.archs().iter().map(ToString::to_string).collect();
+        checks.push(
+            Code::Instruction,
+            format!("scale_d, for {}", archs.join(", ")),
+            "scale_d = auto, or sm_90a".to_owned(),
+            "in the text for sm_90a a warp has whole rows of a tile; in that for mma.sync several share them",
+            "scale_d=auto, or sm_90a as the only target, `--arch sm_90a`".to_owned(),
         );
         return None;
     }

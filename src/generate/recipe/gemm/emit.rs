@@ -9,7 +9,7 @@ use super::tilings::Scales;
 use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::Helpers;
-use crate::plan::{Groups, Int, Operand, Plan, SCALED_K, SCALES};
+use crate::plan::{Groups, Int, Operand, Plan, SCALE_D, SCALED_K, SCALES};
 use crate::recipe::Isa;
 use crate::recipe::product::{EpilogueText, Tensor, stride_params};
 use crate::tiling::{Arrivals, Inner, Lives, SmemTensor, Tiling};
@@ -44,6 +44,8 @@ struct ScalesText {
     /// The mode of D that the factor's rows lie along.
     mode: usize,
     granule: i64,
+    /// Their last mode, where each matrix has its own.
+    modes_l: &'static str,
     /// Of all of them, in global memory.
     shape: String,
     strides: String,
@@ -252,7 +254,22 @@ impl Common<'_> {
 
     /// D, and E ahead of it.
     fn written(&self) -> &[Tensor] {
-        &self.operands[self.operands.len() - self.part.recipe.epilogue.outputs()..]
+        self.part.recipe.outputs(&self.operands)
+    }
+
+    /// The scales of a quantised D.
+    fn scale_d(&self) -> Option<&Tensor> {
+        self.operands.iter().find(|operand| operand.is.name == SCALE_D)
+    }
+
+    /// The type of the epilogue's results.
+    fn result(&self, tensor: &Tensor) -> String {
+        if self.scale_d().is_some() { self.compute().to_owned() } else { format!("Element{}", tensor.is.name) }
+    }
+
+    /// A result of the epilogue: it is an element of D already, unless D is quantised.
+    fn given(&self, value: &str) -> String {
+        if self.scale_d().is_some() { value.to_owned() } else { self.rounded(value) }
     }
 
     /// D, and E behind it.
@@ -431,8 +448,8 @@ fn scales(part: &Part, operands: &[Operand]) -> Vec<ScalesText> {
         let param = |mode: usize| params.get(mode)?.as_ref().map(|name| format!("params.{name}"));
         // ScaleB is (K/128,N).
         let (row, k) = (param(mode)?, param(1 - mode)?);
-        let (l, apart) =
-            (if part.recipe.batched { ", params.l" } else { "" }, param(2).map(|apart| format!(", {apart}")));
+        let apart = param(2).map(|apart| format!(", {apart}"));
+        let (l, modes_l) = if apart.is_some() { (", params.l", ",l") } else { ("", "") };
         let extent = ["m", "n"][mode];
         let stages = part.own.stages;
         let along = [format!("Shape<Int<{granule}>,Int<{count}>>"), "Stride<_0,_1>".to_owned()];
@@ -447,6 +464,7 @@ fn scales(part: &Part, operands: &[Operand]) -> Vec<ScalesText> {
             param: operand.param.clone(),
             mode,
             granule,
+            modes_l,
             shape: format!(
                 "make_shape(make_shape(Int<{rows}>{{}}, ceil_div(params.{extent}, {rows})), ceil_div(params.k, {SCALED_K}){l})"
             ),

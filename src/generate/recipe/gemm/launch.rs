@@ -3,7 +3,7 @@
 use super::Gemm;
 use super::decide::Part;
 use crate::dtype::DType;
-use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType, Product, SCALES, WORKSPACE};
+use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType, Product, SCALE_D, SCALES, WORKSPACE};
 use crate::recipe::Isa;
 use crate::recipe::product::{Fields, number, stride_params};
 use crate::view::{Access, ViewLayout, ViewRef};
@@ -17,7 +17,7 @@ pub(super) fn params(part: &Part) -> ParamStruct {
     let of = Fields { operands: &operands, l, scalars, alpha, compute };
     let mut fields: Vec<Field> = Vec::new();
     if part.isa == Isa::Sm90a {
-        let mapped = operands.iter().take(2).chain(operands.iter().filter(|operand| operand.access == Access::Write));
+        let mapped = operands.iter().take(2).chain(recipe.outputs(&operands));
         fields.extend(mapped.map(|Operand { name, param, access, .. }| {
             let doc = match access {
                 Access::Write | Access::ReadWrite => {
@@ -197,10 +197,19 @@ impl Gemm {
         let of_b = self.dtype_b.unwrap_or(self.dtype);
         let (dtypes, majors) = ([self.dtype.dtype(), of_b.dtype(), self.out], [self.a, self.b, self.d]);
         let mut operands = self.epilogue().operands(product.has_c(), dtypes, majors);
+        let scales = |name, of, access| {
+            let strides = vec![ModeStride::Dynamic; if self.have_l(of) { 3 } else { 2 }];
+            Operand::new(name, DType::F32, access, &strides)
+        };
+        let outputs = operands.len() - self.epilogue.outputs();
+        if self.scale_d.is_some() {
+            operands.insert(outputs, scales(SCALE_D, "D", Access::Write));
+        }
         if self.block_scales().is_some() {
-            let strides = vec![ModeStride::Dynamic; if self.batched { 3 } else { 2 }];
-            let at = operands.len() - self.epilogue.outputs();
-            drop(operands.splice(at..at, SCALES.map(|name| Operand::new(name, DType::F32, Access::Read, &strides))));
+            // They come ahead of what says where groups end.
+            let at = outputs - usize::from(self.groups.operand().is_some());
+            let [a, b] = SCALES;
+            drop(operands.splice(at..at, [scales(a, "A", Access::Read), scales(b, "B", Access::Read)]));
         }
         if self.is_turned() {
             for [a, b] in pairs(&operands) {
@@ -213,7 +222,12 @@ impl Gemm {
 
     /// The operands that the epilogue reads, of so many.
     pub(super) fn epilogue_inputs(&self, operands: usize) -> core::ops::Range<usize> {
-        let scales = if self.block_scales().is_some() { SCALES.len() } else { 0 };
+        let scales = if self.block_scales().is_some() { SCALES.len() } else { 0 } + usize::from(self.scale_d.is_some());
         2..operands.saturating_sub(self.epilogue.outputs() + scales).max(2)
+    }
+
+    /// D, and E ahead of it.
+    pub(super) fn outputs<'a, T>(&self, operands: &'a [T]) -> &'a [T] {
+        &operands[operands.len() - self.epilogue.outputs()..]
     }
 }

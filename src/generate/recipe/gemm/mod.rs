@@ -86,6 +86,8 @@ recipe! {
         scale_a: Option<Block>, "1x128", if this.scale_a.is_some();
         /// the same of B: one for 128 elements of a column, or for 128 columns of them; A and B both have them, or neither
         scale_b: Option<Block>, "128x128", if this.scale_b.is_some();
+        /// e4m3 D: the epilogue quantises it, and writes scales of D, f32, one for 128 elements of a row; see [`Gemm::quantised`]: 1x128
+        scale_d: Option<Block>, "1x128", if this.scale_d.is_some();
         /// type of C and D: f32, or that of A and B; of 8-bit floats f16, bf16, f32 or e4m3; of i8 i32, f16, bf16 or f32
         out: DType, "f32";
         /// the function of the accumulator, of C's element and of auxiliary elements, in this order, that gives D, or D and E; they are a, b,
@@ -314,6 +316,7 @@ impl Default for Gemm {
             promote: 0,
             scale_a: None,
             scale_b: None,
+            scale_d: None,
             out: DType::F16,
             epilogue: accumulator(),
             a: Major::Row,
@@ -452,6 +455,9 @@ impl Recipe for Gemm {
         }
         if let Some([of_a, of_b]) = self.block_scales() {
             name += &format!("_scales{of_a}x{of_b}");
+        }
+        if self.scale_d.is_some() {
+            name += "_quantised";
         }
         if self.out != self.dtype.dtype() {
             name += &format!("_{}", self.out);

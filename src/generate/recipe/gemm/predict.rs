@@ -5,7 +5,7 @@ use super::launch::{self, oriented};
 use super::rule;
 use crate::dtype::DType;
 use crate::model::{Prediction, SECTOR, SharedAnalysis, TensorOp, TensorWork, Traffic, Work};
-use crate::plan::{Groups, Operand, Rule};
+use crate::plan::{Groups, Operand, Rule, SCALE_D};
 use crate::tiling::{CopyCount, Engine, Place, TileCopy, Tiling};
 use crate::view::{Access, ViewRef};
 
@@ -75,6 +75,8 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
     // E is stored as D is.
     let of_d = traffic.iter().find(|traffic| traffic.written).copied();
     traffic.extend(part.operands().iter().skip(2).zip(others).filter_map(|(operand, view)| match operand.access {
+        // One for 128 elements of D.
+        _ if operand.name == SCALE_D => None,
         Access::Read => Some(scales(operand, view).unwrap_or_else(|| launch.read(operand, view))),
         Access::Write | Access::ReadWrite => of_d.map(|of_d| Traffic { operand: operand.name, ..of_d }),
     }));

@@ -83,8 +83,8 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
     match part.isa {
         Isa::Sm80 => rule.grid(something, [blocks, 1.into(), 1.into()]),
         Isa::Sm90a => {
-            let written: Vec<&Operand> = operands.iter().filter(|operand| operand.access == Access::Write).collect();
-            let written: Vec<Rows> = written.into_iter().map(|operand| Rows::of(part, &mut rule, operand)).collect();
+            let written = part.recipe.outputs(&operands).iter();
+            let written: Vec<Rows> = written.map(|operand| Rows::of(part, &mut rule, operand)).collect();
             let d = written.last()?;
             // TMA stores whole chunks, past the end of a row (seen on an H200).
             let whole = (d.inner.clone() * d.bytes).divides_by(CHUNK);

@@ -4,7 +4,7 @@ use super::{Block, Consumers, Gemm, MOST_CTAS};
 use crate::diagnostic::Code;
 use crate::dtype::DType;
 use crate::plan::checks::Checks;
-use crate::plan::{Groups, SCALED_K};
+use crate::plan::{Groups, SCALED_K, SCALED_N};
 use crate::recipe::product::Major;
 
 /// `16, 32 or 64`.
@@ -51,6 +51,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     promotion(recipe, &mut refuse);
     groups(recipe, &mut refuse);
     scales(recipe, &mut refuse);
+    quantised(recipe, &mut refuse);
     // A row of D is swizzled.
     let least = least_columns(recipe);
     let wgmma: Vec<u32> = (1..=256 / least).map(|count| least * count).collect();
@@ -204,10 +205,16 @@ fn scales(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static 
     let found = |of: Option<Block>| of.map_or_else(|| "auto".to_owned(), |block| block.to_string());
     match [recipe.scale_a, recipe.scale_b] {
         [None, None] => {}
-        [Some(_), Some(_)] if recipe.groups != Groups::None => {
-            let because = "a group begins at any row, and so within a block of scales";
-            let found = format!("scale_a, scale_b, groups = {}", recipe.groups);
-            refuse(Code::TensorCount, found, "groups = none".to_owned(), because, "groups=none");
+        [Some(Block::Square), Some(_)] if recipe.groups == Groups::Rows => {
+            let because = "a group begins at any row, and so within a block of 128 rows of A";
+            let found = "scale_a = 128x128, groups = rows".to_owned();
+            refuse(
+                Code::TensorCount,
+                found,
+                "scale_a = 1x128, or groups = masked".to_owned(),
+                because,
+                "scale_a=1x128",
+            );
         }
         [Some(_), Some(_)] if recipe.dtype.is_narrow() && [every, k] == [SCALED_K as u32; 2] => {}
         [Some(_), Some(_)] => {
@@ -233,6 +240,26 @@ fn scales(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static 
                 "scale_a=1x128 and scale_b=128x128",
             );
         }
+    }
+}
+
+/// Why D cannot be quantised so.
+fn quantised(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
+    let Some(block) = recipe.scale_d else { return };
+    let Gemm { out, d, split_k, stream_k, .. } = recipe;
+    let (columns, outputs) = (recipe.tile.0[1], recipe.epilogue.outputs());
+    if block != Block::Row || *out != DType::E4m3 || *d == Major::Col || outputs > 1 {
+        let because =
+            "the lanes that have a row's accumulators find its scales, and round what the epilogue gives by them";
+        let found = format!("scale_d = {block}, out = {out}, d = {d}, {outputs} outputs");
+        let required = "scale_d = 1x128, out = e4m3, d = row, one output".to_owned();
+        refuse(Code::TileType, found, required, because, "scale_d=auto");
+    }
+    if !columns.is_multiple_of(SCALED_N as u32) || *split_k > 1 || *stream_k > 0 {
+        let because = "a CTA has all sums of 128 columns that share a scale";
+        let found = format!("scale_d, tile: BN = {columns}, split_k = {split_k}, stream_k = {stream_k}");
+        let required = "BN that is a multiple of 128, split_k = 1, stream_k = 0".to_owned();
+        refuse(Code::TileDivides, found, required, because, "tile=128x128x128");
     }
 }
 

@@ -13,8 +13,8 @@ use crate::layout::{IntTuple, Layout, LayoutError, make_layout};
 use crate::plan::{Arithmetic, BlockScales, SCALES};
 use crate::recipe::product::{Extents, Major};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Promotion, Proxy, Role, SmemTensor,
-    Task, TileCopy, TileMma, Tiling, piece, pieces,
+    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Promotion, Proxy, ReduceOp, Reduced,
+    Role, Scope, SmemTensor, Task, TileCopy, TileMma, TileReduce, Tiling, piece, pieces,
 };
 use crate::units::Bytes;
 
@@ -198,7 +198,7 @@ impl Scales {
             what: ["copy of the scales of A", "copy of the scales of B"][self.mode],
             tile: [count, 1],
             dtype: DType::F32,
-            from: Place::Global(Global { outer: recipe.batched.into(), ..global }),
+            from: Place::Global(Global { outer: recipe.have_l(["A", "B"][self.mode]).into(), ..global }),
             to: Place::Shared(name),
             engine: Engine::Threads { op: CopyOp::CpAsync(Bytes(4)), threads, values: Layout::unit() },
             guard: Guard::ZeroFill,
@@ -232,6 +232,12 @@ fn tensors(recipe: &Gemm, own: &TextSettings, proxy: Proxy) -> Result<Vec<SmemTe
         SmemTensor::in_pieces(["A", "(BM,BK,STAGES)"], of_a, [m, k, stages], a.into(), proxy)?,
         SmemTensor::in_pieces(["B", "(BN,BK,STAGES)"], of_b, [n, k, stages], b.into(), proxy)?,
     ])
+}
+
+/// What a quantised D is scaled by.
+fn largest() -> TileReduce {
+    let (what, of) = ("largest size of a row", Reduced::Accumulators("Mma"));
+    TileReduce { what, of, mode: 1, op: ReduceOp::Max, over: vec![Scope::Lanes] }
 }
 
 /// (m,n,1) atoms, numbered along M first.
@@ -347,7 +353,7 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
             b: Factor::Shared("B"),
             promotion: recipe.promotion(k),
         }],
-        reduces: Vec::new(),
+        reduces: recipe.scale_d.iter().map(|_| largest()).collect(),
         roles: roles(warpgroups * i64::from(teams), registers(recipe, own)),
         cluster: [along_m, along_n, own.split_k.max(1)],
         order: raster::order(own, recipe, teams),

@@ -129,17 +129,40 @@ impl Gemm {
         Self { promote: 128, scale_a, scale_b, tile: Extents([m, 128, k]), ..self }
     }
 
-    /// With scales of these strides, 0 or 1, along (M,N). Each batch has its own.
+    /// The same with D in e4m3, quantised: 128 elements of a row share a scale, ScaleD `(M,N/128)` in f32, which a launch binds by
+    /// [`scale_d`](crate::recipe::product::ProductArgs::scale_d). It is the largest size of what the epilogue gives for them, divided by
+    /// 448, or 1 where all are 0. D is what the epilogue gives, times the scale's reciprocal, rounded.
+    ///
+    /// ```
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::recipe::gemm::Block;
+    /// use cutemplate::recipe::{Gemm, Recipe};
+    ///
+    /// // What one layer gives is what the next one reads.
+    /// let layer = Gemm::of(DType::E4m3)?.block_scaled(Block::Row, Block::Square).quantised();
+    /// let plan = layer.plan(&layer.usual_targets())?;
+    /// let shapes = plan.shapes(&[300, 200, 160]).ok_or("three extents")?;
+    /// let operands: Vec<String> = plan.operands().iter().zip(shapes).map(|(o, shape)| format!("{} {shape:?}", o.name)).collect();
+    /// assert_eq!(operands[2..], ["ScaleA [300, 2]", "ScaleB [2, 2]", "ScaleD [300, 2]", "D [300, 200]"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn quantised(self) -> Self {
+        let [m, _, k] = self.tile.0;
+        Self { out: DType::E4m3, scale_d: Some(Block::Row), tile: Extents([m, 128, k]), ..self }
+    }
+
+    /// With scales of these strides, 0 or 1, along (M,N). Each matrix of A and of B has its own.
     fn scaled_by(self, of_a: [u8; 2], of_b: [u8; 2]) -> Self {
         let function =
             Function::nary(3, |_, x| [x[0] * x[1] * x[2]]).and_then(|f| f.named(&["a", "scale_a", "scale_b"]));
         let function = function.unwrap_or_else(|defect| unreachable!("three inputs have three names: {defect}"));
         let stride = |stride| if stride == 0 { ModeStride::Broadcast } else { ModeStride::Unit };
-        let scale = |strides: [u8; 2]| TensorSpec {
+        let scale = |of: &str, strides: [u8; 2]| TensorSpec {
             dtype: DType::F32,
-            strides: strides.map(stride).into_iter().chain(self.have_l("D").then_some(ModeStride::Dynamic)).collect(),
+            strides: strides.map(stride).into_iter().chain(self.have_l(of).then_some(ModeStride::Dynamic)).collect(),
         };
-        let aux = vec![scale(of_a), scale(of_b)];
+        let aux = vec![scale("A", of_a), scale("B", of_b)];
         // What scales multiply is no integer.
         let out = if self.out == DType::I32 { DType::Bf16 } else { self.out };
         Self { out, ..self }.with_epilogue(function, aux)

@@ -19,6 +19,7 @@ pub(crate) fn call(rust_type: &str, operands: &[Operand], scalars: &[String]) ->
     let of = |operand: &&Operand| match (operand.name, operand.access) {
         ("A" | "B" | "D", _) => None,
         ("C", _) => Some(".c(c)".to_owned()),
+        ("ScaleD", _) => Some(format!(".scale_d({})", lower(operand))),
         ("Offsets" | "Counts", _) => Some(format!(".groups({})", lower(operand))),
         (_, Access::Write | Access::ReadWrite) => Some(format!(".e({})", lower(operand))),
         (_, Access::Read) => Some(format!(".aux({})", lower(operand))),
@@ -97,6 +98,25 @@ impl<'a, R: OfTensors, S: Space> ProductArgs<'a, R, S> {
         R: Gives<E>,
     {
         Self { args: self.args.output_ahead(e), ..self }
+    }
+
+    /// The scales of a quantised D, `(M,N/128)`.
+    ///
+    /// ```
+    /// use cutemplate::dtype::E4m3;
+    /// use cutemplate::recipe::gemm::GemmArgs;
+    /// use cutemplate::view::{View, ViewLayout, ViewMut};
+    ///
+    /// // D is 2 x 200: each row has two scales.
+    /// let (a, b, mut d, mut scales) = ([E4m3(0); 32], [E4m3(0); 3200], [E4m3(0); 400], [0.0_f32; 4]);
+    /// let b = View::host_strided(&b, ViewLayout::strided(&[16, 200], &[1, 16]).expect("few elements"));
+    /// let args = GemmArgs::new(View::host(&a, [2, 16], 16), b, ViewMut::host(&mut d, [2, 200], 200))
+    ///     .scale_d(ViewMut::host(&mut scales, [2, 2], 2));
+    /// # drop(args);
+    /// ```
+    #[must_use]
+    pub fn scale_d(self, scales: ViewMut<'a, f32, S>) -> Self {
+        Self { args: self.args.output_ahead(scales), ..self }
     }
 
     /// The end of each group of rows, or how many rows each has; after all auxiliary tensors.

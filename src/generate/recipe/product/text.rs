@@ -2,7 +2,7 @@
 
 use super::params::stride_params;
 use crate::expr::{Compute, Helpers};
-use crate::plan::{Groups, ModeStride, Operand, Product};
+use crate::plan::{Groups, ModeStride, Operand, Product, SCALE_D, SCALED_N};
 use crate::view::Access;
 
 /// A tensor in global memory as the templates name it.
@@ -29,6 +29,7 @@ impl Tensor {
         let (extents, modes) = match is.name {
             "A" => (["m", "k"], "(M,K)"),
             "B" => (["n", "k"], "(N,K)"),
+            SCALE_D => (["m", "n"], "(M,N/128)"),
             _ => (["m", "n"], "(M,N)"),
         };
         let stride = |(kind, param): (&ModeStride, Option<String>)| match (kind, param) {
@@ -41,7 +42,11 @@ impl Tensor {
             strides.swap(0, 1);
         }
         let batch = (is.strides.len() > 2).then_some("l");
-        let shape: Vec<String> = extents.into_iter().chain(batch).map(|extent| format!("params.{extent}")).collect();
+        let extent = |extent: &str| match extent {
+            "n" if is.name == SCALE_D => format!("ceil_div(params.n, {SCALED_N})"),
+            extent => format!("params.{extent}"),
+        };
+        let shape: Vec<String> = extents.into_iter().chain(batch).map(extent).collect();
         let vector = 8 * vector as u64 * is.dtype.bytes().0;
         let along_n = is.strides.get(1) == Some(&ModeStride::Unit);
         let beta = product.beta().filter(|_| is.name == "C");
@@ -153,7 +158,11 @@ impl EpilogueText {
     /// The epilogue's text for a product with these operands.
     pub(crate) fn new(product: &Product, operands: &[Operand]) -> Self {
         let mut helpers = Helpers::new(product.epilogue().compute());
-        let functor = product.epilogue().functor("Op", &mut helpers);
+        let mut functor = product.epilogue().functor("Op", &mut helpers);
+        if let Some(quantiser) = product.quantiser() {
+            functor += "\n\n// The element of D, and the scale, of a result and of the largest size among the 128 that share the scale.\n";
+            functor += &quantiser.functor("Quantise", &mut helpers);
+        }
         for operand in operands {
             helpers.load(operand.dtype, "");
         }
