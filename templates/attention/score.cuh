@@ -16,8 +16,8 @@ auxiliary(Params const& params, Work const& work, Of const* ptr, Strides const& 
   return make_tensor(make_gmem_ptr(ptr + first), make_shape(params.hq, work.len_q, work.len_k), own);  // (HQ,SQ,SK)
 }
 
-// Scores become what the function makes of them, of their batch, head, query and key, and of auxiliary elements. The number of a query
-// is that of the key that it is aligned with.
+// Scores become what the function makes of them, of their batch, head, query and key, and of auxiliary elements.
+// A query has the number of the key that it is aligned with.
 struct Scoring
 {
   static constexpr bool reads = [[ score.aux.len() ]] > 0;  // elements, which lie among queries and keys

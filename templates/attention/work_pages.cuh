@@ -86,8 +86,8 @@ struct Pages
     }
   }
 
-  // Gives all threads the offsets of the step that was asked for. An entry that names no page is taken for the nearest. What is written
-  // are those of the step before the last, which all have read.
+  // Gives all threads the offsets of the step that was asked for. An entry that names no page is taken for the nearest.
+  // It overwrites those of the step before the last, which all have read.
   CUTE_DEVICE
   void
   give(int step, int first)
