@@ -59,8 +59,10 @@ fn vectors_are_16_bytes_in_sass() {
             let has = |opcode: &str| sass.lines().any(|line| line.contains(opcode));
             if plan.family() == Gemm::FAMILY {
                 // Tensor cores multiply; tiles come by TMA, or by cp.async of 16 bytes and ldmatrix.
-                let opcodes = [" HMMA", " HGMMA", "UTMALDG", "UTMASTG", "LDGSTS", "LDSM"];
-                let found = opcodes.map(has);
+                // Those of 8-bit floats are QMMA and QGMMA, those of integers IMMA and IGMMA.
+                let multiplies = |opcode: &str| ["H", "Q", "I"].iter().any(|of| has(&format!(" {of}{opcode}")));
+                let [tma_load, tma_store, copies, matrices] = ["UTMALDG", "UTMASTG", "LDGSTS", "LDSM"].map(has);
+                let found = [multiplies("MMA"), multiplies("GMMA"), tma_load, tma_store, copies, matrices];
                 let tma = *arch == Arch::Sm90a;
                 assert_eq!(found, [!tma, tma, tma, tma, !tma, !tma], "{} on {arch}", plan.name());
                 continue;
