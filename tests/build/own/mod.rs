@@ -3,6 +3,7 @@
 #![cfg(all(target_os = "linux", feature = "build"))]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod memory;
 mod sound;
 mod versions;
 mod wrong;
