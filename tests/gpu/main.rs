@@ -11,6 +11,7 @@ mod gemm;
 mod launch;
 mod lent;
 mod load;
+mod own;
 mod products;
 mod ptxas;
 mod rows;
