@@ -25,6 +25,62 @@ impl<R: Recipe> Kind for R {
 
 /// A kernel that is launched by a safe function: it is proved, or somebody vouches for it. A launch compares with the kernel's ABI, so
 /// that a type alone vouches for nothing.
+///
+/// The module of a kernel that nobody vouches for has a type without it. Its launch on a GPU is an `unsafe fn`:
+/// ```no_run
+/// # #[cfg(feature = "cuda")] mod cuda {
+/// use std::sync::Arc;
+///
+/// use cutemplate::artifact::Kind;
+/// use cutemplate::launch::{Kernel, LaunchError, cudarc::driver::CudaStream};
+/// use cutemplate::view::{Arguments, DeviceMemory};
+///
+/// struct Scale;
+/// impl Kind for Scale {
+///     const FAMILY: &'static str = cutemplate::cuda::FAMILY;
+/// }
+///
+/// type Args<'a> = Arguments<'a, Scale, DeviceMemory>;
+/// fn run(kernel: &Kernel<Scale>, stream: &Arc<CudaStream>, args: Args) -> Result<(), LaunchError> {
+///     unsafe { kernel.launch_unvouched(stream, args) }
+/// }
+/// # }
+/// ```
+/// The same without `unsafe` does not compile, and neither does the safe launch:
+/// ```compile_fail,E0133
+/// use std::sync::Arc;
+///
+/// use cutemplate::artifact::Kind;
+/// use cutemplate::launch::{Kernel, LaunchError, cudarc::driver::CudaStream};
+/// use cutemplate::view::{Arguments, DeviceMemory};
+///
+/// struct Scale;
+/// impl Kind for Scale {
+///     const FAMILY: &'static str = cutemplate::cuda::FAMILY;
+/// }
+///
+/// type Args<'a> = Arguments<'a, Scale, DeviceMemory>;
+/// fn run(kernel: &Kernel<Scale>, stream: &Arc<CudaStream>, args: Args) -> Result<(), LaunchError> {
+///     kernel.launch_unvouched(stream, args)
+/// }
+/// ```
+/// ```compile_fail,E0277
+/// use std::sync::Arc;
+///
+/// use cutemplate::artifact::Kind;
+/// use cutemplate::launch::{Kernel, LaunchError, cudarc::driver::CudaStream};
+/// use cutemplate::view::{Arguments, DeviceMemory};
+///
+/// struct Scale;
+/// impl Kind for Scale {
+///     const FAMILY: &'static str = cutemplate::cuda::FAMILY;
+/// }
+///
+/// type Args<'a> = Arguments<'a, Scale, DeviceMemory>;
+/// fn run(kernel: &Kernel<Scale>, stream: &Arc<CudaStream>, args: Args) -> Result<(), LaunchError> {
+///     kernel.launch(stream, args)
+/// }
+/// ```
 pub trait Vouched: Kind {}
 
 impl<R: Recipe> Vouched for R {}

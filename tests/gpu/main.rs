@@ -12,6 +12,7 @@ mod gemm;
 mod launch;
 mod lent;
 mod load;
+mod own;
 mod products;
 mod ptxas;
 mod rows;

@@ -88,6 +88,11 @@ CUresult cuStreamCreate(void** stream, unsigned flags) {
   return SUCCESS;
 }
 CUresult cuStreamDestroy_v2(void* stream) { (void)stream; return SUCCESS; }
+CUresult cuStreamIsCapturing(void* stream, int* status) {
+  (void)stream;
+  *status = setting("STAND_IN_CAPTURING", 0);
+  return SUCCESS;
+}
 CUresult cuStreamSynchronize(void* stream) { LOG("synchronize %zu\n", (uintptr_t)stream); return SUCCESS; }
 CUresult cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
   (void)flags;
@@ -193,11 +198,20 @@ CUresult cuFuncSetAttribute(void* function, int attribute, int value) {
   LOG("set attribute %d to %d\n", attribute, value);
   return SUCCESS;
 }
+// Bytes of a parameter: `STAND_IN_PARAM_SIZE` is one number for all, or one for each and the last for all behind.
+static size_t param_size(size_t index) {
+  char const* text = getenv("STAND_IN_PARAM_SIZE");
+  for (char const* next = text; index > 0 && next; --index) {
+    next = strchr(text, ',');
+    text = next ? next + 1 : text;
+  }
+  return text ? (size_t)atoi(text) : 64;
+}
 CUresult cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size_t* size) {
   (void)function;
   if (index >= (size_t)setting("STAND_IN_PARAMS", 1)) return INVALID_VALUE;
   *offset = 112;  // as a driver says of a struct with tensor maps
-  *size = (size_t)setting("STAND_IN_PARAM_SIZE", 64);
+  *size = param_size(index);
   return SUCCESS;
 }
 // The parameters of `sgemm`, variant naive.
@@ -251,7 +265,7 @@ CUresult cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, u
   if ((uintptr_t)function > FIRST) LOG("entry %zu: ", (uintptr_t)function - FIRST);
   LOG("launch grid %u,%u,%u block %u,%u,%u smem %u stream %zu params", gx, gy, gz, bx, by, bz, smem, (uintptr_t)stream);
   unsigned char const* bytes = (unsigned char const*)params[0];
-  for (int i = 0; i < setting("STAND_IN_PARAM_SIZE", 64); ++i) LOG("%s%02x", i ? "" : " ", bytes[i]);
+  for (size_t i = 0; i < param_size(0); ++i) LOG("%s%02x", i ? "" : " ", bytes[i]);
   LOG("\n");
   int const entry = (int)((uintptr_t)function - FIRST);
   if (setting("STAND_IN_PRODUCTS", 0)) multiply((struct Product const*)params[0], entry);

@@ -50,6 +50,12 @@ pub(super) fn plan(
             refuse(&mut checks, found, "a value that C++ has a constant for");
         }
     }
+    if let Some(then) = entry.vouched.as_ref().filter(|then| **then != one_line(entry)) {
+        let (found, why) =
+            ("a declaration that is not the one that was vouched for", "nobody vouches for its launches");
+        let help = "call Entry::vouched behind all that declares the kernel".to_owned();
+        checks.push(Code::Declaration, found.to_owned(), then.clone(), why, help);
+    }
     let abi = abi(cuda, [name, kernel], index, text, targets, &mut checks);
     let abi = checks.finish(Some(abi))?;
     let own = Own::new(cuda, name, &names, text.clone());

@@ -1,5 +1,6 @@
 //! The declaration of an entry: its parameters in order, and how it is launched.
 
+use super::declare::one_line;
 use crate::dtype::DType;
 use crate::plan::ParamType;
 use crate::view::Access;
@@ -19,7 +20,7 @@ use crate::view::Access;
 /// | `x.0`, `size(x, 0)` | the extent of operand `x` along mode 0 |
 /// | `size(x)` | its number of coordinates |
 /// | `stride(x, 0)` | its stride along mode 0, in elements |
-/// | `cosize(x)` | elements from its first to one past its last |
+/// | `cosize(x)` | elements from its first to one past its last; 0 where it is empty |
 /// | `address(x)` | its address |
 /// | a name | a value of that name, an extent that a layout names, or a scalar that is an integer |
 /// | `ceil_div(a, b)`, `round_up(a, b)`, `min(a, b)`, `max(a, b)` | |
@@ -69,7 +70,8 @@ pub struct Entry {
     pub(super) threads: Option<[String; 3]>,
     pub(super) cluster: u32,
     pub(super) shared: Option<(String, Option<u64>)>,
-    pub(super) vouched: bool,
+    /// The declaration in a line, as it was when somebody vouched for it.
+    pub(super) vouched: Option<String>,
     pub(super) deny_spills: bool,
     pub(super) max_registers: Option<u64>,
 }
@@ -197,7 +199,7 @@ impl Entry {
             threads: None,
             cluster: 1,
             shared: None,
-            vouched: false,
+            vouched: None,
             deny_spills: false,
             max_registers: None,
         }
@@ -322,16 +324,21 @@ impl Entry {
         self
     }
 
-    /// Vouches for the kernel, so that its launch on a GPU is a safe function.
+    /// Vouches for the kernel, so that its launch on a GPU is a safe function. It comes behind all that the declaration says: a build
+    /// refuses a declaration that was changed later.
     ///
     /// # Safety
-    /// The following holds on all views that the declaration accepts, whatever their elements and the scalars. The kernel writes only
-    /// elements of operands that are declared to be written. It reads only elements of its operands, and what it wrote. Its threads do
-    /// not race, and it ends. It touches no other memory of the context: no address comes from elsewhere. Tests on the executor look for
-    /// all of this on the views that they launch, and prove it for no others.
+    /// The following holds in each text that the entry is given to. It holds on all views that the declaration accepts, whatever their
+    /// elements and the scalars. The kernel writes only elements of operands that are declared to be written. It reads only elements of
+    /// its operands, and what it wrote. Its threads do not race, and it ends. It touches no other memory of the context: no address
+    /// comes from elsewhere. Tests on the executor look for all of this on the views that they launch, and prove it for no others.
+    ///
+    /// ```compile_fail,E0133
+    /// let _ = cutemplate::cuda::Entry::new("scale").vouched();
+    /// ```
     #[must_use]
     pub unsafe fn vouched(mut self) -> Self {
-        self.vouched = true;
+        self.vouched = Some(one_line(&self));
         self
     }
 

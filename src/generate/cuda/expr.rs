@@ -302,10 +302,14 @@ impl Reader<'_> {
                 let extents = (0..rank).map(|mode| scope.input(Given::Extent { tensor, mode }));
                 extents.reduce(|size, extent| size * extent).unwrap_or(Int::Const(1))
             }
-            ("cosize", _) => (0..rank).fold(Int::Const(1), |sum, mode| {
-                let extent = scope.input(Given::Extent { tensor, mode });
-                sum + (extent - 1) * scope.input(Given::Stride { tensor, mode })
-            }),
+            ("cosize", _) => {
+                let extents: Vec<Int> = (0..rank).map(|mode| scope.input(Given::Extent { tensor, mode })).collect();
+                let strides = (0..rank).map(|mode| scope.input(Given::Stride { tensor, mode }));
+                let last = extents.iter().cloned().zip(strides).map(|(extent, stride)| (extent - 1) * stride);
+                let cosize = last.fold(Int::Const(1), |sum, offset| sum + offset);
+                // Strides of an empty tensor mean nothing.
+                Int::all(extents.into_iter().map(|extent| Int::from(0).less(extent))).select(cosize, 0)
+            }
             ("address", _) => scope.input(Given::Address { tensor }),
             _ => return Err(self.wrong("`,` and a mode")),
         })

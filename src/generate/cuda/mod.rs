@@ -155,7 +155,7 @@ impl Cuda {
         settings.set("text", Digest::of(text.as_bytes()).to_string()).set("of", name);
         if let Some(entry) = self.entries.get(index) {
             settings.set("entry", declare::one_line(entry));
-            settings.set(VOUCHED, if entry.vouched { "yes" } else { "no" });
+            settings.set(VOUCHED, if entry.vouched.is_some() { "yes" } else { "no" });
             if !entry.doc.is_empty() {
                 settings.set(DOC, entry.doc.replace(|c: char| c.is_control(), " "));
             }

@@ -3,6 +3,7 @@
 use core::marker::PhantomData;
 
 use super::{Access, Space, ViewRef, sealed};
+use crate::dtype::DType;
 use crate::fence::{Fence, FenceMut};
 use crate::units::Elements;
 
@@ -45,10 +46,11 @@ mod moved {
         required: &'static str,
     ) -> Result<Vec<AnyView<'a, S>>, Elsewhere> {
         let is_fenced = |view: &&AnyView<'_, AnyMemory>| view.fence.is_some() && view.is_owner();
-        let fenced: Vec<u64> = views.iter().filter(is_fenced).map(|view| view.raw.ptr).collect();
-        match views.iter().position(|view| fenced.contains(&view.owner()) != on_device) {
+        let fenced: Vec<Memory> = views.iter().filter(is_fenced).map(|view| view.memory).collect();
+        let there = |AnyView { raw, fence, memory, .. }| AnyView { raw, fence, memory, marker: PhantomData };
+        match views.iter().position(|view| fenced.contains(&view.memory) != on_device) {
             Some(argument) => Err((argument, found, required)),
-            None => Ok(views.into_iter().map(|view| AnyView::of(view.raw, view.fence)).collect()),
+            None => Ok(views.into_iter().map(there).collect()),
         }
     }
 }
@@ -58,8 +60,16 @@ mod moved {
 pub(crate) enum AnyFence<'a> {
     Read(&'a dyn Fence),
     Write(&'a mut dyn FenceMut),
-    /// The fence of the view at this address, which is an argument of the same launch.
-    Of(u64),
+    /// The borrow and the fence are those of another argument of the same launch, of the same memory.
+    Shared,
+}
+
+/// All memory that a view was made of. While it is borrowed exclusively, no other view has the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Memory {
+    ptr: u64,
+    available: Elements,
+    dtype: DType,
 }
 
 /// A [`View`](super::View) or [`ViewMut`](super::ViewMut) with its element type as a value. It can only be made from one of them, so a
@@ -68,12 +78,14 @@ pub(crate) enum AnyFence<'a> {
 pub struct AnyView<'a, S: Space> {
     raw: ViewRef,
     fence: Option<AnyFence<'a>>,
+    memory: Memory,
     marker: PhantomData<(&'a mut (), S)>,
 }
 
 impl<'a, S: Space> AnyView<'a, S> {
     pub(super) fn of(raw: ViewRef, fence: Option<AnyFence<'a>>) -> Self {
-        AnyView { raw, fence, marker: PhantomData }
+        let ViewRef { dtype, ptr, available, .. } = raw;
+        AnyView { raw, fence, memory: Memory { ptr, available, dtype }, marker: PhantomData }
     }
 
     /// The view without its lifetime.
@@ -86,14 +98,19 @@ impl<'a, S: Space> AnyView<'a, S> {
         let fence = self.fence.as_mut().map(|fence| match fence {
             AnyFence::Read(fence) => AnyFence::Read(*fence),
             AnyFence::Write(fence) => AnyFence::Write(&mut **fence),
-            AnyFence::Of(owner) => AnyFence::Of(*owner),
+            AnyFence::Shared => AnyFence::Shared,
         });
-        AnyView::of(self.raw, fence)
+        AnyView { raw: self.raw, fence, memory: self.memory, marker: PhantomData }
     }
 
     /// A second view of the memory of this one, which stays an argument of the same launch.
     pub(crate) fn alias<'b>(&self, access: Access) -> AnyView<'b, S> {
-        AnyView::of(ViewRef { access, ..self.raw }, Some(AnyFence::Of(self.owner())))
+        self.shared(ViewRef { access, ..self.raw })
+    }
+
+    /// A view of the same memory, without the borrow and the fence.
+    fn shared<'b>(&self, raw: ViewRef) -> AnyView<'b, S> {
+        AnyView { raw, fence: Some(AnyFence::Shared), memory: self.memory, marker: PhantomData }
     }
 
     /// The same memory as several tensors, each a layout from an element on.
@@ -106,19 +123,21 @@ impl<'a, S: Space> AnyView<'a, S> {
         };
         let mut raws = parts.iter().map(part);
         let Some(first) = raws.next() else { return Vec::new() };
-        let others = raws.map(|raw| AnyView::of(raw, Some(AnyFence::Of(first.ptr)))).collect::<Vec<_>>();
-        [AnyView::of(first, self.fence)].into_iter().chain(others).collect()
+        let others = raws.map(|raw| self.shared(raw)).collect::<Vec<_>>();
+        [AnyView { raw: first, ..self }].into_iter().chain(others).collect()
     }
 
     /// Whether it has the borrow and the fence itself.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn is_owner(&self) -> bool {
-        !matches!(self.fence, Some(AnyFence::Of(_)))
+    #[cfg(any(feature = "cuda", feature = "ptx"))]
+    fn is_owner(&self) -> bool {
+        !matches!(self.fence, Some(AnyFence::Shared))
     }
 
-    /// The address of the view that has the borrow and the fence.
-    pub(crate) fn owner(&self) -> u64 {
-        if let Some(AnyFence::Of(owner)) = self.fence { owner } else { self.raw.ptr }
+    /// The first of the arguments of a launch that shares the borrow of a view which is not among them.
+    #[cfg(any(feature = "cuda", feature = "ptx"))]
+    pub(crate) fn alone(views: &[Self]) -> Option<usize> {
+        let has_owner = |view: &Self| views.iter().any(|owner| owner.is_owner() && owner.memory == view.memory);
+        views.iter().position(|view| !view.is_owner() && !has_owner(view))
     }
 
     #[cfg(feature = "cuda")]

@@ -10,7 +10,7 @@ use crate::expr::Accept;
 use crate::plan::{Binding, BoundTensor};
 use crate::tensor::{GuardReport, coordinate_at};
 use crate::verify::{Expected, Mismatch, Verdict, unwritten};
-use crate::view::{Access, AnyView, Args, HostMemory, ViewRef};
+use crate::view::{Access, Args, HostMemory, ViewRef};
 
 /// Outputs of a launch that are not what they have to be.
 #[derive(Clone, PartialEq)]
@@ -56,15 +56,14 @@ impl<R> Kernel<R> {
     ) -> Result<(), Error> {
         let scalars = args.scalars();
         let views = args.views();
-        let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
-        let binding = self.abi().bind_with(&raw, &scalars)?;
+        let binding = self.bind(&views, &scalars)?;
         let accept = |name: &str, at: &[i64]| {
             let (value, error) = expected(name, at);
             Accept::within(value, error)
         };
         // SAFETY: as for `Kernel::report`.
         let found = unsafe {
-            written(&binding).for_each(|tensor| fill(tensor, &accept));
+            written(&binding).filter(|tensor| !is_read(tensor, &binding)).for_each(|tensor| fill(tensor, &accept));
             let extents: Vec<Extent> = binding.tensors().iter().map(Extent::of).collect();
             let report = self.program().run_on(&Job::from(&binding), &extents)?;
             if !report.is_clean() {
@@ -82,6 +81,12 @@ fn written(binding: &Binding) -> impl Iterator<Item = &BoundTensor> {
     binding.tensors().iter().filter(|tensor| tensor.view.access.writes())
 }
 
+/// Whether its contents are read: by itself, or by an input in its place.
+fn is_read(tensor: &BoundTensor, binding: &Binding) -> bool {
+    let has_its_place = |other: &BoundTensor| other.view.access.reads() && other.view.ptr == tensor.view.ptr;
+    binding.tensors().iter().any(has_its_place)
+}
+
 /// The coordinates of a tensor in row-major order, with the address of each element.
 fn elements(view: &ViewRef) -> impl Iterator<Item = (Vec<i64>, *mut u8)> + use<> {
     let (shape, stride) = (view.layout.shape().to_vec(), view.layout.stride().to_vec());
@@ -94,15 +99,12 @@ fn elements(view: &ViewRef) -> impl Iterator<Item = (Vec<i64>, *mut u8)> + use<>
     })
 }
 
-/// Fills a tensor whose contents mean nothing.
+/// Fills a tensor.
 ///
 /// # Safety
 /// Its elements are there, and nobody else uses them.
 unsafe fn fill(tensor: &BoundTensor, accept: &dyn Fn(&str, &[i64]) -> Accept) {
     let view = &tensor.view;
-    if view.access != Access::Write {
-        return;
-    }
     for (at, element) in elements(view) {
         let bits = unwritten(view.dtype, &accept(tensor.name, &at)).to_le_bytes();
         // SAFETY: the element is there, by the contract of this function, and no larger than its bits.

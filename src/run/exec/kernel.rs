@@ -4,10 +4,10 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::extent::Extent;
-use super::job::Job;
+use super::job::{Job, refused};
 use super::{Error, Options, Program, Report, ptx};
 use crate::artifact::{Artifact, Code, Kind};
-use crate::plan::{Abi, Plan};
+use crate::plan::{Abi, Binding, Plan};
 use crate::view::{AnyView, Args, HostMemory, ViewRef};
 
 /// The kernel of recipe `R`, as nvcc made PTX of it.
@@ -77,6 +77,21 @@ impl<R> Kernel<R> {
         &self.program
     }
 
+    /// Checks the arguments of a launch.
+    pub(super) fn bind(&self, views: &[AnyView<'_, HostMemory>], scalars: &[f64]) -> Result<Binding, Error> {
+        let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
+        let binding = self.abi.bind_with(&raw, scalars)?;
+        let Some(alone) = AnyView::alone(views) else { return Ok(binding) };
+        let found = binding.tensors().get(alone).map_or(String::new(), |tensor| format!("{} alone", tensor.name));
+        Err(refused(
+            "a second view of an output is launched without the first",
+            found,
+            "all views that the arguments gave, together".into(),
+            "the first one has borrowed the memory of both",
+            "launch the arguments as they are",
+        ))
+    }
+
     /// Runs the kernel and waits for it. Only elements are read and written: others may use the memory between them
     /// meanwhile.
     ///
@@ -94,8 +109,7 @@ impl<R> Kernel<R> {
     pub fn report(&self, mut args: impl Args<R, HostMemory>) -> Result<Report, Error> {
         let scalars = args.scalars();
         let views = args.views();
-        let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
-        let binding = self.abi.bind_with(&raw, &scalars)?;
+        let binding = self.bind(&views, &scalars)?;
         let extents: Vec<Extent> = binding.tensors().iter().map(Extent::of).collect();
         // SAFETY: a host view borrows its elements, exclusively if it may be written, and the views are held until the
         // call returns; `bind` has checked that they lie in its memory, and that what the kernel writes may be written.

@@ -293,7 +293,9 @@ fn tensor_map(spec: &TensorMapSpec) -> TensorMap {
         tiling::MapSwizzle::B64 => MapSwizzle::B64,
         tiling::MapSwizzle::B128 => MapSwizzle::B128,
     };
+    // Of more modes than a map has, none: the launch refuses it.
     let rank = spec.rank as usize;
-    let strides = &spec.strides[..rank.saturating_sub(1)];
-    TensorMap::new(ty, &spec.dims[..rank], strides, &spec.extents[..rank]).swizzle(swizzle)
+    let (dims, extents) = (spec.dims.get(..rank).unwrap_or_default(), spec.extents.get(..rank).unwrap_or_default());
+    let strides = spec.strides.get(..rank.saturating_sub(1)).unwrap_or_default();
+    TensorMap::new(ty, dims, strides, extents).swizzle(swizzle)
 }

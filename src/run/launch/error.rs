@@ -168,6 +168,16 @@ pub enum LaunchError {
         /// The kernel.
         kernel: String,
     },
+    /// The stream is captured into a graph, by a safe function.
+    #[error(
+        "kernel `{kernel}` is launched by a safe function, and the stream is captured into a graph\n  \
+         because: the graph may be launched after the memory of the views was freed\n  \
+         help: capture `unsafe fn launch_unvouched`, and keep the memory for as long as the graph"
+    )]
+    Captured {
+        /// The kernel.
+        kernel: String,
+    },
     /// The kernel was loaded for another device.
     #[error(
         "found a stream of device {stream}, required one of device {kernel}\n  \

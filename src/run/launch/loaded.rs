@@ -148,6 +148,7 @@ impl Loaded {
     ///
     /// # Errors
     /// As [`Loaded::launch`]; another number of scalars than the kernel has.
+    /// A stream that is captured into a graph, which may be launched when the memory is gone: see [`Loaded::launch_unvouched`].
     pub fn launch_with(
         &self,
         stream: &Arc<CudaStream>,
@@ -157,7 +158,12 @@ impl Loaded {
         if !self.abi.is_vouched() {
             return Err(LaunchError::Unvouched { kernel: self.abi.name().to_owned() });
         }
-        // SAFETY: our own kernels are proved, and for another somebody vouches.
+        stream.context().bind_to_thread().map_err(DriverError::of("an earlier asynchronous call"))?;
+        let status = stream.capture_status().map_err(DriverError::of("cuStreamIsCapturing"))?;
+        if status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
+            return Err(LaunchError::Captured { kernel: self.abi.name().to_owned() });
+        }
+        // SAFETY: our own kernels are proved, and for another somebody vouches. The launch runs once, now.
         unsafe { self.launch_unvouched(stream, views, scalars) }
     }
 
@@ -165,7 +171,8 @@ impl Loaded {
     ///
     /// # Safety
     /// On views that its declaration accepts, the kernel writes only elements of tensors that it is declared to write, reads only
-    /// elements of its tensors, and its threads do not race. It ends. It touches no other memory of the context.
+    /// elements of its tensors, and its threads do not race. It ends. It touches no other memory of the context. Where the stream is
+    /// captured, each launch of the graph has the memory of the views to itself, as this launch would.
     ///
     /// # Errors
     /// As [`Loaded::launch`].
@@ -278,7 +285,9 @@ fn fence<'s>(
     binding: &Binding,
 ) -> Result<Vec<Guard<'s>>, LaunchError> {
     let mut guards = Vec::new();
-    let owners: Vec<u64> = views.iter().filter(|view| view.is_owner()).map(|view| view.raw().ptr).collect();
+    if let Some(alone) = AnyView::alone(views) {
+        return Err(LaunchError::Alone { tensor: binding.tensors().get(alone).map_or("", |tensor| tensor.name) });
+    }
     for (view, tensor) in views.iter_mut().zip(binding.tensors()) {
         let local = |memory: &CudaContext| match memory == &**stream.context() {
             true => Ok(()),
@@ -293,10 +302,7 @@ fn fence<'s>(
                 local(memory.context())?;
                 guards.push(memory.write(stream));
             }
-            Some(AnyFence::Of(owner)) if !owners.contains(owner) => {
-                return Err(LaunchError::Alone { tensor: tensor.name });
-            }
-            Some(AnyFence::Of(_)) | None => {}
+            Some(AnyFence::Shared) | None => {}
         }
     }
     Ok(guards)

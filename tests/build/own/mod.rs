@@ -3,7 +3,9 @@
 #![cfg(all(target_os = "linux", feature = "build"))]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod memory;
 mod sound;
+mod versions;
 mod wrong;
 
 use std::fs;
@@ -15,7 +17,6 @@ use cutemplate::atom::{CopyAtom, MmaAtom, TiledMma, make_tiled_copy};
 use cutemplate::build::{Built, Compiler, Config};
 use cutemplate::bundle;
 use cutemplate::cuda::{Cuda, Entry};
-use cutemplate::digest::Digest;
 use cutemplate::dtype::{DType, f16};
 use cutemplate::exec::{Kernel, Options};
 use cutemplate::layout::{Layout, Swizzle};
@@ -148,58 +149,20 @@ fn without_cutlass(cache: &Path) -> Finder {
     Finder::new(Env::from_pairs(of))
 }
 
-/// The bundle of `twice` is read by this version and runs. One of another format is refused, as is an ABI that has more than this version
-/// knows, or says something else than the one that was compiled, whatever digests of files agree.
-fn versions(bytes: &[u8]) {
-    use crate::bundle::{refused, rewritten, unchecked};
-    let loaded = |bytes: Vec<u8>| {
-        let bundle = unchecked(bytes).map_err(|error| error.to_string())?;
-        let artifact = bundle.kernel("twice").map_err(|error| error.to_string())?;
-        Kernel::<Own>::load(&artifact).map_err(|error| error.to_string())
-    };
-    let mut y = [3.0_f32, 4.0];
-    let args = Arguments::<Own, _>::new().write(ViewMut::host_strided(&mut y, ViewLayout::vector(2)));
-    loaded(bytes.to_vec()).unwrap().launch(args).unwrap();
-    assert_eq!(y, [6.0, 8.0]);
-    for format in [1_u8, 3, 255] {
-        let other = [&bytes[..16], &[format], &bytes[17..]].concat();
-        let told = refused(other).to_string();
-        assert!(told.starts_with("error[bundle-format]") && told.contains(&format!("format {format}")), "{told}");
-    }
-    for (was, is, because) in [
-        (r#""family":"cuda""#, r#""of_tomorrow":1,"family":"cuda""#, "cannot be read: unknown field `of_tomorrow`"),
-        (r#"["vouched","no"]"#, r#"["vouched","yes"]"#, "its ABI means something else here"),
-        (r#""name":"twice""#, r#""name":"thrice""#, "its ABI means something else here"),
-    ] {
-        let other = rewritten(bytes, |contents, rest| {
-            let (mut at, files) = (0, contents["files"].as_array_mut().unwrap());
-            for file in files {
-                let len = file["bytes"].as_u64().unwrap() as usize;
-                if file["name"] == "twice.abi.json" {
-                    let abi = String::from_utf8(rest[at..at + len].to_vec()).unwrap();
-                    let changed = abi.replacen(was, is, 1);
-                    assert_ne!(abi, changed, "{was}");
-                    file["bytes"] = changed.len().into();
-                    file["sha256"] = Digest::of(changed.as_bytes()).to_string().into();
-                    rest.splice(at..at + len, changed.bytes());
-                    break;
-                }
-                at += len;
-            }
-        });
-        assert_ne!(other, bytes);
-        let told = loaded(other).map(|_| ()).unwrap_err();
-        assert!(told.contains(because), "{was}: {told}");
-    }
+/// y = 2 * y, without CUTLASS.
+const TWICE: &str =
+    "extern \"C\" __global__ void twice(float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] *= 2; }\n";
+
+fn twice() -> Cuda {
+    let entry = Entry::new("twice").operand("y", DType::F32, Access::ReadWrite, "n:1").extent("n", "y.0").block(64);
+    Cuda::text(TWICE).entry(entry)
 }
 
 #[test]
 fn plain_cuda_is_built_where_there_is_no_cutlass() {
     let place = tempfile::tempdir().unwrap();
     let finder = without_cutlass(&place.path().join("cache"));
-    let text = "extern \"C\" __global__ void twice(float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] *= 2; }\n";
-    let entry = Entry::new("twice").operand("y", DType::F32, Access::ReadWrite, "n:1").extent("n", "y.0").block(64);
-    let plain = || Cuda::text(text).entry(entry.clone());
+    let plain = twice;
     let config = |cuda| Config::new().arch(Arch::Sm80).finder(finder.clone()).cuda("twice", cuda);
     let here = built(config(plain()), &place.path().join("here"));
     let manifest = here[0].manifest.as_ref().unwrap();
@@ -214,14 +177,13 @@ fn plain_cuda_is_built_where_there_is_no_cutlass() {
     fs::write(&bundle, config(plain()).pack().unwrap().0).unwrap();
     let of: Vec<String> = bundle::inspect(&bundle).unwrap().contents.licences.into_iter().map(|l| l.licence).collect();
     assert_eq!(of, ["MIT OR Apache-2.0", "CUDA Toolkit End User License Agreement"]);
-    versions(&config(plain()).pack().unwrap().0);
     // A text that asks for it is told what is missing, and so is a recipe.
     for config in [config(plain().cutlass()), config(plain()).recipe("add", &ElementwiseAdd::default())] {
         let told = config.out_dir(place.path()).try_compile().unwrap_err().to_string();
         assert!(told.starts_with("error[fetch-not-allowed]: CUTLASS not found, and fetching is not allowed"), "{told}");
     }
     // A file is listed.
-    fs::write(place.path().join("twice.cu"), text).unwrap();
+    fs::write(place.path().join("twice.cu"), TWICE).unwrap();
     let compiler = Compiler::of_cuda(&finder, &mut ()).unwrap();
     let listing = compiler.list(&place.path().join("twice.cu"), &Targets::new([Arch::Sm80]).unwrap()).unwrap();
     assert_eq!(listing.entries[0].symbol, "twice");

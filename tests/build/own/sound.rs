@@ -1,29 +1,38 @@
 //! Safe code that tries to break kernels of one's own: it is refused in words, and memory stays as it was.
 
 use cutemplate::arch::Targets;
-use cutemplate::cuda::{Cuda, Entry};
+use cutemplate::bundle::{Embedded, rust_module};
+use cutemplate::cuda::{Cuda, Entry, Struct};
 use cutemplate::dtype::DType;
 use cutemplate::exec::{Kernel, Options};
-use cutemplate::plan::ParamType;
+use cutemplate::plan::{ParamType, Plan};
 use cutemplate::recipe::rows::Preset;
 use cutemplate::recipe::{Recipe, Rows, TensorArgs};
 use cutemplate::view::{Access, Args, Arguments, HostMemory, View, ViewLayout, ViewMut};
 
 use super::Own;
 
+pub(super) fn plan(entry: Entry) -> Plan {
+    Cuda::text("").entry(entry).plans("k", "", &Targets::default()).unwrap()[0].clone()
+}
+
 /// A kernel of hand-written PTX that stores 1.0 at the start of `y`, with parameters of these types ahead of it.
-fn kernel(entry: Entry, ahead: &[&str]) -> Kernel<Own> {
+pub(super) fn kernel(entry: Entry, ahead: &[&str]) -> Kernel<Own> {
+    running(entry, ahead, "st.global.u32 [%rd1], 0x3f800000;", Options::default())
+}
+
+/// The same with these instructions, which find the address of `y` in `%rd1`.
+pub(super) fn running(entry: Entry, ahead: &[&str], instructions: &str, options: Options) -> Kernel<Own> {
     let entry = entry.operand("y", DType::F32, Access::Write, "n:?");
-    let plans = Cuda::text("").entry(entry).plans("k", "", &Targets::default()).unwrap();
     let last = ahead.len();
     let types = ahead.iter().chain(&["u64"]).enumerate();
     let params: Vec<String> = types.map(|(at, ty)| format!(".param .{ty} k_param_{at}")).collect();
     let ptx = format!(
         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k({})\n{{\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [k_param_{last}];\n\
-         st.global.u32 [%rd1], 0x3f800000;\nret;\n}}\n",
+         {instructions}\nret;\n}}\n",
         params.join(", ")
     );
-    Kernel::from_ptx(plans[0].clone(), ptx, Options::default()).unwrap()
+    Kernel::from_ptx(plan(entry), ptx, options).unwrap()
 }
 
 fn run(kernel: &Kernel<Own>, y: &mut [f32], layout: ViewLayout, expected: (f64, f64)) -> Result<(), String> {
@@ -153,10 +162,35 @@ fn scalars_beyond_their_type_are_refused() {
     }
 }
 
+/// An integer parameter and the expressions that name it have one value, whatever number a launch is given.
+#[test]
+fn scalars_are_the_same_in_expressions_as_in_the_function() {
+    let mut accepted = 0;
+    for (ty, bytes) in [(ParamType::U8, 1), (ParamType::U16, 2), (ParamType::I32, 4)] {
+        let entry = Entry::new("k").scalar("count", ty).value("again", ParamType::I64, "count");
+        let plan = plan(entry.operand("y", DType::F32, Access::Write, "n:1"));
+        let at = |name: &str| plan.params().field(name).unwrap().offset;
+        let mut y = [0.0_f32];
+        let view = ViewMut::host_strided(&mut y, ViewLayout::vector(1)).raw();
+        for value in [f64::NAN, -0.0, 0.5, -0.5, -0.999, 255.9, 65535.9, 2147483647.9, -2147483648.9, f64::MIN_POSITIVE]
+        {
+            let Ok(binding) = plan.bind_with(&[view], &[value]) else { continue };
+            let params = binding.params();
+            let mut count = [0; 8];
+            count[..bytes].copy_from_slice(&params[at("count")..at("count") + bytes]);
+            if ty == ParamType::I32 && count[3] >> 7 == 1 {
+                count[4..].fill(0xff);
+            }
+            assert_eq!(count, params[at("again")..at("again") + 8], "{value} as {}", ty.c());
+            accepted += 1;
+        }
+    }
+    assert!(accepted > 20, "{accepted}");
+}
+
 /// Words that stand where a vow would are none.
 #[test]
 fn only_a_vow_vouches() {
-    let plan = |entry: Entry| Cuda::text("").entry(entry).plans("k", "", &Targets::default()).unwrap()[0].clone();
     let entry = || Entry::new("k").operand("y", DType::F32, Access::Write, "n:?");
     let doc = entry().doc("vouched=yes\nvouched=yes").define("vouched", "1").require("vouched == 1", "vouched=yes");
     for entry in [entry(), doc] {
@@ -164,6 +198,51 @@ fn only_a_vow_vouches() {
     }
     // SAFETY: nothing launches it.
     assert!(plan(unsafe { entry().vouched() }).abi().is_vouched());
+    // The module of a kernel has the safe launch where its type is one.
+    // SAFETY: as above.
+    for (entry, vouched) in [(entry(), false), (unsafe { entry().vouched() }, true)] {
+        let module = rust_module(&plan(entry), &mut [Embedded::Stub { why: "a test" }].into_iter());
+        assert_eq!(module.contains("artifact::Vouched for Entry"), vouched, "{module}");
+    }
+}
+
+/// What safe code adds to a declaration, nobody has vouched for.
+#[test]
+fn a_vow_is_for_the_declaration_that_it_was_made_for() {
+    let entry = || {
+        let entry = Entry::new("k").operand("y", DType::F32, Access::ReadWrite, "n:1").extent("n", "y.0").block(32);
+        // SAFETY: nothing launches it.
+        unsafe { entry.vouched() }
+    };
+    let all: [fn(Entry) -> Entry; 20] = [
+        |k| k.operand("z", DType::F32, Access::Write, "n:1"),
+        |k| k.extent("m", "y.0"),
+        |k| k.value("m", ParamType::I64, "y.0"),
+        |k| k.scalar("m", ParamType::F32),
+        |k| k.null("m"),
+        |k| k.workspace("n"),
+        |k| k.structure("m", Struct::new().scalar("f", ParamType::F32)),
+        |k| k.aligned(16),
+        |k| k.in_place(),
+        |k| k.define("m", "2"),
+        |k| k.require("n > 1", "it is so"),
+        |k| k.grid("2"),
+        |k| k.grid3(["1", "1", "2"]),
+        |k| k.block(64),
+        |k| k.block3([32, 2, 1]),
+        |k| k.block_of(["32", "1", "1"], 32),
+        |k| k.cluster(2),
+        |k| k.shared("n"),
+        |k| k.shared_at_most("0", 16),
+        |k| k.operand("y", DType::F32, Access::Write, "n:1"),
+    ];
+    for (number, change) in all.into_iter().enumerate() {
+        let plans = Cuda::text("").entry(change(entry())).plans("k", "", &Targets::default());
+        let refused = plans.unwrap_err().to_string();
+        assert!(refused.contains("a declaration that is not the one that was vouched for"), "{number}: {refused}");
+    }
+    let same = entry().doc("says more").named("k").deny_spills().max_registers(64).block(32).grid("1");
+    assert!(plan(same).abi().is_vouched());
 }
 
 /// Parts of one tensor stay in its memory wherever they are asked to begin, and parts that share elements are refused.
