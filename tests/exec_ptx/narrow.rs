@@ -26,7 +26,7 @@ use crate::together::of_entries;
 use crate::whole;
 
 /// Two tiles a CTA and more, a k-tile of one instruction; each pair of types once, and each type of D.
-const KERNELS: [&str; 9] = [
+const KERNELS: [&str; 10] = [
     // D is quantised, in tiles of two groups of 128 columns.
     "dtype=e4m3\nout=e4m3\nscale_d=1x128\nbatched=true\ntile=64x256x32\nstages=2\ncluster=1x1\nctas=2\nepilogue=|a, c, bias; beta| gelu(a + bias) + beta * c\naux=f32:(0,1,0)",
     "dtype=e4m3\nout=f32\ntile=64x64x32\nstages=2\ncluster=1x1\nctas=2",
@@ -37,6 +37,8 @@ const KERNELS: [&str; 9] = [
     // Scales of blocks: of tiles with fewer than 128 rows, of tiles that begin within a block, and of products that are turned.
     "dtype=e4m3\nout=f32\npromote=128\nscale_a=1x128\nscale_b=128x128\ntile=64x96x128\nstages=2\ncluster=2x1\nctas=4",
     "dtype=e4m3\ndtype_b=e5m2\nout=f32\npromote=128\nscale_a=128x128\nscale_b=1x128\na=col\nd=col\nbatched=true\nschedule=pingpong\ntile=128x64x128\nstages=2\ncluster=1x2\nctas=2\nepilogue=|a, c, bias; beta| a + beta * c + bias\naux=f32:(0,1,0)",
+    // Powers of two: one for each of more rows than a warp has lanes, and one for 128 columns.
+    "dtype=e4m3\nout=f32\npromote=128\nscale_a=1x128\nscale_b=128x128\nscale_type=ue8m0\nschedule=pingpong\ntile=64x96x128\nstages=2\ncluster=1x2\nctas=4",
     "dtype=e4m3\nout=bf16\npromote=128\nscale_a=1x128\nscale_b=1x128\nstream_k=1\ntile=192x32x128\nstages=2\ncluster=1x1\nctas=3",
 ];
 
