@@ -1,4 +1,4 @@
-  Tensor rows_c = by_rows(Output{}.get_slice(threadIdx.x).partition_C(cO));                      // (ROWS,COLUMNS) -> (query,element)
+  Tensor rows_c = by_rows(Output{}.get_slice(threadIdx.x).partition_C(cO));  // (ROWS,COLUMNS) -> (query,element)
   auto const ptr_lse = static_cast<float*>(params.lse)
                      + (work.q.sequence * params.lse_[[ c.apart ]] + work.q.head * params.lse_head);
   CUTE_UNROLL

@@ -4,20 +4,20 @@
 template <class Work, class Of, class Strides>
 CUTE_DEVICE
 auto
-auxiliary(Work const& work, Of const* ptr, Strides const& strides)
+auxiliary(Params const& params, Work const& work, Of const* ptr, Strides const& strides)
 {
-  auto const matrix = take<rank_v<Strides> - 2, rank_v<Strides>>(strides);
-  int64_t first = int64_t(work.q.head) * get<rank_v<Strides> - 3>(strides);
+  auto const own = take<rank_v<Strides> - 3, rank_v<Strides>>(strides);
+  int64_t first = 0;
   if constexpr (Work::packed) {
-    first += work.q.sequence * get<0>(matrix) + work.k.sequence * get<1>(matrix);
+    first = work.q.sequence * get<1>(own) + work.k.sequence * get<2>(own);
   } else {
-    first += work.batch * get<0>(strides);
+    first = work.batch * get<0>(strides);
   }
-  return make_tensor(make_gmem_ptr(ptr + first), make_shape(work.len_q, work.len_k), matrix);      // (SQ,SK)
+  return make_tensor(make_gmem_ptr(ptr + first), make_shape(params.hq, work.len_q, work.len_k), own);  // (HQ,SQ,SK)
 }
 
-// Scores become what the function makes of them, of their batch, head, query and key, and of auxiliary elements. The number of a query
-// is that of the key that it is aligned with.
+// Scores become what the function makes of them, of their batch, head, query and key, and of auxiliary elements.
+// A query has the number of the key that it is aligned with.
 struct Scoring
 {
   static constexpr bool reads = [[ score.aux.len() ]] > 0;  // elements, which lie among queries and keys
@@ -36,20 +36,21 @@ struct Scoring
   {
 {%- for t in score.aux %}
     auto const ptr_[[ t.is.name ]] = static_cast<[[ t.element ]] const*>(params.[[ t.is.param ]]);
-    Tensor m[[ t.is.name ]] = auxiliary(work, ptr_[[ t.is.name ]], [[ t.strides ]]);  // (SQ,SK)
+    Tensor m[[ t.is.name ]] = auxiliary(params, work, ptr_[[ t.is.name ]], [[ t.strides ]]);  // (HQ,SQ,SK)
 {%- endfor %}
     float const batch = work.batch;
     CUTE_UNROLL
     for (int row = 0; row < size<0>(scores); ++row) {
       int const q      = work.query(get<0>(crd(row,_0{})));
       float const own  = q + work.len_k - work.len_q;
-      float const head = work.head(get<0>(crd(row,_0{})));
+      int const h      = work.head(get<0>(crd(row,_0{})));
+      float const head = h;
       CUTE_UNROLL
       for (int n = 0; n < size<1>(scores); ++n) {
         int const k = key + get<1>(crd(row,n));
         if (!reads || (q < work.len_q && k < work.len_k)) {
           float const score = __fmul_rn(scores(row,n), given);
-          scores(row,n) = op(score, batch, head, own, float(k)[[ score.elements("(q,k)") ]]);
+          scores(row,n) = op(score, batch, head, own, float(k)[[ score.elements("(h,q,k)") ]]);
         }
       }
     }

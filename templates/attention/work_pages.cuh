@@ -2,6 +2,8 @@
 // share the key head, those of one query one after the other.
 struct Work
 {
+  static constexpr bool packed = false;
+
   int number;
   int batch;
   int key_head;
@@ -32,12 +34,12 @@ works(Params const& params)
   return make_layout(make_shape(tiles, params.hk, params.splits, params.b));                   // (tile,head,split,batch) -> number
 }
 
-// Keys of a sequence, at most those that its pages have.
+// Keys of a sequence, at most those that its pages and auxiliary tensors have.
 CUTE_DEVICE
 int
 keys_of(Params const& params, int batch)
 {
-  int const most = params.pages > 0 ? params.entries * params.page : 0;
+  int const most = params.pages > 0 ? [[ most ]] : 0;
   return cute::max(0, cute::min(static_cast<int const*>(params.lengths)[batch], most));
 }
 
@@ -84,8 +86,8 @@ struct Pages
     }
   }
 
-  // Gives all threads the offsets of the step that was asked for. An entry that names no page is taken for the nearest. What is written
-  // are those of the step before the last, which all have read.
+  // Gives all threads the offsets of the step that was asked for. An entry that names no page is taken for the nearest.
+  // It overwrites those of the step before the last, which all have read.
   CUTE_DEVICE
   void
   give(int step, int first)

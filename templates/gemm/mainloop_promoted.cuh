@@ -1,6 +1,7 @@
 // Warpgroups multiply k-tiles as they arrive. Tensor cores keep 14 bits of a sum of 8-bit products, so it is added to a sum in f32
-// every few k-tiles, and begins anew. Other warpgroups multiply meanwhile. Where that is after each k-tile, a warpgroup multiplies 64
-// of its rows at a time, a wave, and adds them, so that the sums of all waves share registers. `meanwhile` runs while WGMMA does.
+// every few k-tiles, and begins anew. Other warpgroups multiply meanwhile. Where that is after each k-tile, a warpgroup
+// multiplies 64 of its rows at a time, a wave, and adds them, so that the sums of all waves share registers. `meanwhile` runs
+// while WGMMA does.
 constexpr int promotes_every = [[ k_tiles ]];  // k-tiles
 static_assert(promotes_every * size<1>(TileA{}) == [[ elements ]], "elements of K between additions in f32");
 constexpr int mma_m = decltype(size<1>(partition_fragment_C(Mma{}, TileD{})))::value;          // MMA_M

@@ -6,7 +6,8 @@ largest_of(float a, float b)
   return b > a || b != b ? b : a;
 }
 
-// Computes the epilogue of a tile in place of its accumulators, and scales the results: 128 of a row share a scale. Four lanes have a row.
+// Computes the epilogue of a tile in place of its accumulators, and scales the results.
+// 128 of a row share a scale. Four lanes have a row.
 template <bool TmaStore, class Crd, class TCrC>
 CUTE_DEVICE
 void

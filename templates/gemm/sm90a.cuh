@@ -145,7 +145,7 @@ product(Params const& params)
     }
 {%- for s in c.scales() %}
     if (warp == consumers / 32 + [[ loop.index ]]) {
-      Tensor sS = make_tensor(make_smem_ptr(shared.[[ s.param ]]), Smem[[ s.name ]]{});                         // (GRANULES,1,STAGES)
+      Tensor sS = make_tensor(make_smem_ptr(shared.[[ s.param ]]), Smem[[ s.name ]]{});  // (GRANULES,1,STAGES)
       produce_scales<[[ s.mode ]], [[ s.granule ]]>(Copy[[ s.name ]]{}, tiles, all_[[ s.param ]](params), sS, shared.barriers);
     }
 {%- endfor %}

@@ -100,7 +100,8 @@ struct Team {
         Tensor given = make_tensor(theirs, SmemParts{})(_,thread,rank_k - (rank_k > rank ? 1 : 0));  // ((VECTOR,VECTORS))
         CUTE_UNROLL
         for (int i = 0; i < share; i += 4) {
-          *reinterpret_cast<[[ c.sum4() ]]*>(&given(i)) = make_[[ c.sum4() ]](of(rank, i), of(rank, i + 1), of(rank, i + 2), of(rank, i + 3));
+          auto const four = make_[[ c.sum4() ]](of(rank, i), of(rank, i + 1), of(rank, i + 2), of(rank, i + 3));
+          *reinterpret_cast<[[ c.sum4() ]]*>(&given(i)) = four;
         }
       }
     }

@@ -20,11 +20,12 @@ using namespace cute;
 using Element = [[ element ]];
 using Tile = Shape<_1,Int<[[ d.columns ]]>>;  // columns that the threads of a row have at a time
 constexpr int Threads = [[ plan.threads() ]];
+constexpr int Warps = Threads / 32;
 constexpr int K = [[ d.recipe.k ]];
 {% for w in walks %}
 {% include "rows/walk.cuh" %}
 {% endfor %}
-static_assert(K <= Threads && Threads % 32 == 0, "each thread ranks a result");
+static_assert(K <= Threads && Threads % 32 == 0, "each thread writes a result");
 
 [[ helpers ]]
 {% include "copy_all.cuh" %}
@@ -32,6 +33,8 @@ static_assert(K <= Threads && Threads % 32 == 0, "each thread ranks a result");
 {% include "rows/move.cuh" %}
 
 {% include "top_k/order.cuh" %}
+
+{% include "top_k/largest.cuh" %}
 
 {% include "top_k/keep.cuh" %}
 

@@ -1,15 +1,66 @@
-// The K-th largest of what the threads have: at least K elements of the row are as large.
+// A lower bound of the K-th largest of the row: each full warp has K / warps elements that are as large.
 CUTE_DEVICE
 uint32_t
-bound_of(Shared& shared, uint32_t largest)
+bound_of(Shared& shared, uint32_t largest, int full)
 {
-  uint32_t const own = larger_of(shared.largest, Threads, largest) < K ? largest : ~0u;
-  uint32_t const least = __reduce_min_sync(~0u, own);
-  if (threadIdx.x % 32 == 0) {
-    atomicMin(&shared.bound, least);
+  int const warp = int(threadIdx.x) / 32;
+  int const place = full == Warps ? (K - 1) / Warps : full > 0 ? (K - 1) / full : 32;
+  uint32_t const own = sorted(largest);
+  if (warp < full && int(threadIdx.x) % 32 == place) {
+    shared.bounds[warp] = own;
   }
   __syncthreads();
-  return shared.bound;
+  uint32_t bound = place < 32 ? ~0u : 1;
+  CUTE_UNROLL
+  for (int i = 0; i < Warps; ++i) {
+    bound = i < full ? min(bound, shared.bounds[i]) : bound;
+  }
+  return bound;
+}
+
+// The place of this thread's first candidate, of which it has `own`, among those of all threads.
+CUTE_DEVICE
+int
+first_place(Shared& shared, int own)
+{
+  int const lane = int(threadIdx.x) % 32;
+  int up_to = own;
+  CUTE_UNROLL
+  for (int distance = 1; distance < 32; distance *= 2) {
+    int const below = __shfl_up_sync(~0u, up_to, distance);
+    up_to += lane >= distance ? below : 0;
+  }
+  int first = lane == 31 ? atomicAdd(&shared.count, up_to) : 0;
+  first = __shfl_sync(~0u, first, 31);
+  return first + up_to - own;
+}
+
+// Columns of elements above the limit become candidates. Few are: each has a bit.
+template <class Inside, class Values, class Columns>
+CUTE_DEVICE
+void
+add(Shared& shared, Inside const& inside, Values const& rX, Columns const& tcX, uint32_t above)
+{
+  constexpr int Words = ceil_div(size(Values{}), 32);
+  float const least = number_of(min(above + 1, Infinity));
+  uint32_t hits[Words] = {};
+  CUTE_UNROLL
+  for (int i = 0; i < size(rX); ++i) {
+    bool const hit = inside(i % size<0>(rX), i / size<0>(rX)) && !(number_of(rX(i)) < least);
+    hits[i / 32] |= hit ? 1u << i % 32 : 0u;
+  }
+  int own = 0;
+  CUTE_UNROLL
+  for (int word = 0; word < Words; ++word) {
+    own += __popc(hits[word]);
+  }
+  int at = first_place(shared, own);
+  CUTE_UNROLL
+  for (int word = 0; word < Words; ++word) {
+    for (uint32_t left = hits[word]; left != 0 && at < 2 * Threads; left &= left - 1) {
+      shared.columns[at++] = get<1>(tcX(32 * word + __ffs(int(left)) - 1));
+    }
+  }
 }
 
 // A row, tile by tile: elements beyond the limit become candidates, of which K are kept.
@@ -34,74 +85,51 @@ choose([[ plan.name() ]]_params const& params)
   Tensor tX = thr.partition_S(local_tile(mX, Tile{}, make_coord(row, _)));  // (CPY,CPY_M,CHUNKS,TILES)
   Tensor tcX = thr.partition_S(local_tile(make_identity_tensor(shape), Tile{}, make_coord(row, _)));  // (CPY,CPY_M,CHUNKS,TILES)
   Tensor rX = make_fragment_like(tX(_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
-  Tensor rOrder = make_fragment_like<uint32_t>(rX);  // (CPY,CPY_M,CHUNKS)
 
-  uint64_t limit = 0;
+  uint32_t above = 0;
   int kept = 0;
   for (int tile = 0; tile < ceil_div(params.n, size<1>(Tile{})); ++tile) {
     auto const inside = [&](int v, int c) { return get<1>(tcX(Walk::whole ? 0 : v, _0{}, c, tile)) < params.n; };
+    fill(rX, Element(-INFINITY));
     move_all<Walk, typename Walk::LoadX>(inside, tX(_, _, _, tile), rX);
-    uint32_t largest = 0;
-    CUTE_UNROLL
-    for (int c = 0; c < size<2>(rX); ++c) {
-      CUTE_UNROLL
-      for (int v = 0; v < size<0>(rX); ++v) {
-        rOrder(v, _0{}, c) = inside(v, c) ? order_of(rX(v, _0{}, c)) : 0;
-        largest = max(largest, rOrder(v, _0{}, c));
-      }
-    }
-    shared.largest[threadIdx.x] = largest;
+    uint32_t const largest = order_of(largest_of(rX));
     if (threadIdx.x == 0) {
       shared.count = kept;
-      shared.bound = ~0u;
     }
-    __syncthreads();
     if (tile == 0) {
-      limit = uint64_t(bound_of(shared, largest)) << 32;
+      above = bound_of(shared, largest, min(params.n / (32 * int(size<0>(rX))), Warps)) - 1;
+    } else {
+      __syncthreads();
     }
-
-    uint32_t const least = max(uint32_t(limit >> 32), 1u);
-    auto const counts = [&](int v, int c) {
-      uint32_t const order = rOrder(v, _0{}, c);
-      return order >= least && candidate(order, get<1>(tcX(v, _0{}, c, tile))) > limit;
-    };
-    if (largest >= least) {
-      int own = 0;
-      CUTE_UNROLL
-      for (int c = 0; c < size<2>(rX); ++c) {
-        CUTE_UNROLL
-        for (int v = 0; v < size<0>(rX); ++v) {
-          own += counts(v, c) ? 1 : 0;
-        }
-      }
-      int at = own > 0 ? atomicAdd(&shared.count, own) : 0;
-      CUTE_UNROLL
-      for (int c = 0; c < size<2>(rX); ++c) {
-        CUTE_UNROLL
-        for (int v = 0; v < size<0>(rX); ++v) {
-          if (counts(v, c)) {
-            if (at < 2 * Threads) {
-              shared.candidates[at] = candidate(rOrder(v, _0{}, c), get<1>(tcX(v, _0{}, c, tile)));
-            }
-            ++at;
-          }
-        }
-      }
+    if (__any_sync(~0u, largest > above)) {
+      add(shared, inside, rX, tcX(_, _, _, tile), above);
     }
     __syncthreads();
-    int const n = shared.count;
+    int n = shared.count;
     __syncthreads();
-    if (n > 2 * Threads) {
-      int const begin = tile * size<1>(Tile{});
-      int const end = min(begin + size<1>(Tile{}), params.n);
-      kept = keep_in_turns(shared, mX(row, _), begin, end, kept, limit);
-    } else if (n > kept) {
-      kept = keep(shared, n);
-    }
-    limit = kept == K ? shared.candidates[K - 1] : limit;
+    bool const in_turns = n > 2 * Threads;
+    int first = tile * size<1>(Tile{});
+    int const end = min(first + size<1>(Tile{}), params.n);
+    do {
+      if (in_turns) {
+        if (threadIdx.x == 0) {
+          shared.count = kept;
+        }
+        __syncthreads();
+        add_columns(shared, mX(row, _), first, end, above);
+        __syncthreads();
+        n = shared.count;
+        __syncthreads();
+        first += Threads;
+      }
+      if (n > kept) {
+        kept = keep(shared, mX(row, _), n);
+        above = kept == K ? shared.limit : above;
+      }
+    } while (in_turns && first < end);
   }
   if (threadIdx.x < K) {
-    int const column = column_of(shared.candidates[threadIdx.x]);
+    int const column = shared.columns[threadIdx.x];
     mValues(row, int(threadIdx.x)) = mX(row, column);
     mIndices(row, int(threadIdx.x)) = column;
   }

@@ -54,9 +54,9 @@ fn types_families_and_recipes_are_refused_in_words() {
     shown(
         Gemm::of(DType::I16).expect_err("no tensor core has it"),
         expect![[r#"
-            Error: gemm does not multiply i8
-              found:    A and B of i8
-              required: f16, bf16, e4m3, e5m2, or f32, which is multiplied as tf32
+            Error: gemm does not multiply i16
+              found:    A and B of i16
+              required: f16, bf16, e4m3, e5m2, i8, or f32, which is multiplied as tf32
               because:  these are the types that this family has tensor core instructions for
               help:     sgemm multiplies f32 with all its bits
         "#]],

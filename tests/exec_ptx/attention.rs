@@ -1,140 +1,422 @@
-//! Attention on inputs that others have got wrong: lengths around tiles, no keys, rows without a key, groups of heads, windows that
-//! empty tiles, scores of any size. Each in every mode, element by element.
+//! Contract: attention is right, on both texts, where others have been wrong. Each test has the number of a bug that was found elsewhere:
+//! 24 inputs that can be written down, each run plain and in all modes, and compared element by element.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use cutemplate::arch::Arch;
-use cutemplate::recipe::{Attention, Recipe};
+use cutemplate::arch::{Arch, Targets};
+use cutemplate::diagnostic::Code;
+use cutemplate::exec::ptx::Modes;
+use cutemplate::exec::{Job, Options, Program};
+use cutemplate::plan::{Operand, ParamType};
+use cutemplate::recipe::{Attention, Recipe, family};
+use cutemplate::settings::Settings;
+use cutemplate::units::Elements;
 use cutemplate::verify::Fill;
+use cutemplate::view::ViewRef;
 
 use crate::catalogue::for_arch;
 use crate::kernels::attention::{packed, paged, sized};
-use crate::kernels::{Kernel, Problem};
-use crate::own::{built, is_right, program};
+use crate::kernels::{Kernel, Problem, Tensors};
+use crate::needed::each_of;
+use crate::own::{BOUNDED, built, is_right, program};
+use crate::whole;
 
-/// The catalogue's: full, causal, in a window, and of many lengths, each for sm_80 and for sm_90a.
-static KERNELS: LazyLock<Vec<(Kernel, String)>> = LazyLock::new(|| {
+/// Parts of the names of the catalogue's kernels.
+const FULL: &str = "f16_128";
+const CAUSAL: &str = "causal_lse";
+const WINDOW: &str = "window";
+const VARLEN: &str = "varlen";
+const SINKS: &str = "sinks";
+const PAGED: &str = "paged";
+
+/// The catalogue's, each for sm_80 and for sm_90a; pages have one text. nvcc makes those that a test asks for.
+static KERNELS: LazyLock<Vec<(Kernel, OnceLock<String>)>> = LazyLock::new(|| {
     let of = |arch| for_arch(arch).into_iter().filter(|kernel| kernel.plan.family() == Attention::FAMILY);
-    let with_text = |kernel: Kernel| {
-        let text = built(&kernel);
-        (kernel, text)
-    };
-    of(Arch::Sm80).chain(of(Arch::Sm90a)).map(with_text).collect()
+    let of_sm90a = of(Arch::Sm90a).filter(|kernel| !kernel.plan.name().contains(PAGED));
+    of(Arch::Sm80).chain(of_sm90a).map(|kernel| (kernel, OnceLock::new())).collect()
 });
 
-fn named(part: &str) -> impl Iterator<Item = &'static (Kernel, String)> {
-    let all: Vec<_> = KERNELS.iter().filter(|(kernel, _)| kernel.plan.name().contains(part)).collect();
-    assert_eq!(all.len(), 2, "texts of {part}");
-    all.into_iter()
+/// The texts of a kernel.
+fn named(part: &str) -> Vec<(&'static Kernel, &'static str)> {
+    let named = KERNELS.iter().filter(|(kernel, _)| kernel.plan.name().contains(part));
+    let all: Vec<_> = named.map(|(kernel, text)| (kernel, text.get_or_init(|| built(kernel)).as_str())).collect();
+    assert_eq!(all.len(), if part == PAGED { 1 } else { 2 }, "texts of {part}");
+    all
 }
 
-/// `[B, SQ, SK, HQ, HK]` and scalars.
-fn are_right(part: &str, problems: &[([i64; 5], &[f64])], fill: Fill) {
-    for (kernel, text) in named(part) {
-        let problem =
-            |((extents, scalars), seed): (&([i64; 5], &[f64]), u64)| sized(&kernel.plan, extents, scalars, fill, seed);
-        let problems: Vec<Problem> = problems.iter().zip(1..).map(problem).collect();
-        is_right(kernel, program(kernel, text.clone()), problems);
-    }
+/// What a kernel of the catalogue is given: its inputs are filled with normal numbers, or as `Filled` says.
+#[derive(Clone, Copy)]
+enum Of<'a> {
+    /// Extents B, SQ, SK, HQ, HK.
+    Dense([i64; 5]),
+    /// Lengths of queries and keys, HQ and HK.
+    Packed([&'a [i64]; 2], [i64; 2]),
+    /// Queries and keys of a page, lengths, HQ and HK.
+    Paged([i64; 2], &'a [i64], [i64; 2]),
 }
 
-/// FlashAttention #2192, #1254: sequences of any lengths one after the other, none of them, more than a warp has lanes, empty ones
-/// anywhere; rows that belong to none.
-#[test]
-fn sequences_one_after_the_other() {
-    let many: Vec<i64> = (0..70).map(|i| i * 7 % 5).collect();
-    let lengths: [[&[i64]; 2]; 6] = [
-        [&[1, 127, 128, 129, 0, 300], &[1, 127, 128, 129, 0, 300]],
-        [&[0, 0, 130], &[0, 0, 130]],
-        [&[0, 1, 65], &[70, 0, 3]],
-        [&[64, 3], &[20, 200]],
-        [&[], &[]],
-        [&many, &many],
-    ];
-    for (kernel, text) in named("varlen") {
-        let problem =
-            |(lengths, seed): ([&[i64]; 2], u64)| packed(&kernel.plan, lengths, [2, 1], &[0.25], Fill::Normal, seed);
-        let mut problems: Vec<Problem> = lengths.into_iter().zip(1..).map(problem).collect();
-        // Starts that go back, and past the end.
-        let mut broken = packed(&kernel.plan, [&[40, 30], &[40, 30]], [1, 1], &[0.25], Fill::Normal, 8);
-        for tensor in [3, 4] {
-            broken.planted.extend([(tensor, vec![1], 1000.0), (tensor, vec![2], -7.0)]);
+use Of::{Dense, Packed, Paged};
+
+impl Of<'_> {
+    fn problem(&self, kernel: &Kernel, scalars: &[f64], fill: Fill, seed: u64) -> Problem {
+        let plan = &kernel.plan;
+        match self {
+            Dense(extents) => sized(plan, extents, scalars, fill, seed),
+            Packed(lengths, heads) => packed(plan, *lengths, *heads, scalars, fill, seed),
+            Paged(sizes, lengths, heads) => paged(plan, *sizes, lengths, *heads, scalars, fill, seed),
         }
-        problems.push(broken);
-        is_right(kernel, program(kernel, text.clone()), problems);
     }
 }
 
-/// FlashAttention #2745, #2303, flashinfer#4401: pages of any size, splits without a key, several queries, sequences without keys, entries
-/// that name no page, more heads than a tile has rows.
-#[test]
-fn keys_in_pages() {
-    let (kernel, text) = KERNELS.iter().find(|(kernel, _)| kernel.plan.name().contains("paged")).expect("a text");
-    let cases: [([i64; 2], &[i64], [i64; 2]); 7] = [
-        ([1, 16], &[129, 0, 64], [8, 2]),
-        ([1, 1], &[70], [5, 1]),
-        ([3, 48], &[200, 63], [6, 2]),
-        ([1, 256], &[300, 1], [40, 4]),
-        ([9, 3], &[65, 5], [3, 3]),
-        ([1, 16], &[0], [2, 1]),
-        ([2, 7], &[100], [34, 2]),
-    ];
-    let problem = |((sizes, lengths, heads), seed): (([i64; 2], &[i64], [i64; 2]), u64)| {
-        paged(&kernel.plan, sizes, lengths, heads, &[0.125], Fill::Normal, seed)
+/// A row of the table: a kernel, and problems with scalars.
+type Row<'a> = (&'a str, Fill, &'a [(Of<'a>, &'a [f64])]);
+
+fn are_right(rows: &[Row<'_>]) {
+    for (part, fill, problems) in rows {
+        for (kernel, text) in named(part) {
+            let problem = |((of, scalars), seed): (&(Of<'_>, &[f64]), u64)| of.problem(kernel, scalars, *fill, seed);
+            is_right(kernel, program(kernel, text), problems.iter().zip(1..).map(problem));
+        }
+    }
+}
+
+/// The tensors of a launch, with outputs as the kernel leaves them.
+fn launched(kernel: &Kernel, program: &Program, problem: &Problem) -> Tensors {
+    let mut tensors = Tensors::new(&kernel.plan, problem);
+    let views = tensors.views(problem);
+    let binding = kernel.plan.bind_with(&views, &problem.scalars).expect("a launch");
+    let report = tensors.run(program, &Job::from(&binding), problem, &views).expect("it runs");
+    assert!(report.is_clean(), "{kernel}\n{problem}\n{report}");
+    assert_eq!(tensors.wrong(&kernel.plan, problem), None, "{kernel}\n{problem}");
+    tensors
+}
+
+fn bits(tensors: &Tensors) -> Vec<Vec<u8>> {
+    tensors.outputs.iter().map(|output| output.storage().to_vec()).collect()
+}
+
+/// The first code of a refusal.
+fn refused(settings: &str) -> Code {
+    let targets = Targets::new([Arch::Sm80, Arch::Sm90a]).expect("not empty");
+    let family = family(Attention::FAMILY).expect("registered");
+    let refused = family.plan(&Settings::parse_lines(settings), Some("k"), &targets).expect_err("refused");
+    refused.diagnostics()[0].code
+}
+
+/// Views of a kernel's operands in memory that is not there.
+fn views(kernel: &Kernel, extents: &[i64]) -> Vec<ViewRef> {
+    let view = |((operand, shape), place): ((&Operand, Vec<i64>), u64)| {
+        let layout = operand.layout(&shape, None).expect("few elements");
+        let available = Elements(1 << 42);
+        ViewRef { dtype: operand.dtype, ptr: place << 45, available, layout, access: operand.access }
     };
-    is_right(kernel, program(kernel, text.clone()), cases.into_iter().zip(1..).map(problem));
+    let shapes = kernel.plan.shapes(extents).expect("extents of attention");
+    kernel.plan.operands().iter().zip(shapes).zip(1..).map(view).collect()
 }
 
-/// FlashAttention #2470, #2192: no keys, no queries, one, a tile, less and more.
-#[test]
-fn lengths_around_tiles() {
-    for part in ["causal_lse", "window"] {
-        let pairs = [[1, 1], [127, 128], [128, 127], [129, 300], [5, 0], [0, 5], [300, 129]];
-        let all = pairs.map(|[queries, keys]| ([1, queries, keys, 1, 1], &[0.125, 70.0, 3.0][..]));
-        are_right(part, &all, Fill::Normal);
+/// Tests that are rows of the table alone.
+macro_rules! cases {
+    ($($(#[doc = $was:literal])+ $name:ident: $rows:expr;)+) => {
+        $(
+            $(#[doc = $was])+
+            #[test]
+            fn $name() {
+                are_right(&$rows);
+            }
+        )+
+    };
+}
+
+/// The scale, and a window of all keys.
+const SCALE: &[f64] = &[0.125, -1.0, -1.0];
+/// More sequences than a warp has lanes; with two heads more tiles than CTAs, most of them empty.
+const MANY: [i64; 70] = {
+    let (mut all, mut at) = ([0; 70], 0);
+    while at < 70 {
+        all[at] = at as i64 * 7 % 5;
+        at += 1;
     }
-    are_right("f16_128", &[([1, 129, 65, 1, 1], &[0.09])], Fill::Normal);
-}
+    all
+};
 
-/// FlashAttention #2463, flashinfer#4451: the last query is aligned with the last key; more queries than keys leave rows without one.
-#[test]
-fn causal_rows_without_a_key_are_0() {
-    let pairs = [[200, 70], [70, 200], [1, 130], [130, 1], [65, 65]];
-    let all = pairs.map(|[queries, keys]| ([1, queries, keys, 2, 1], &[0.125][..]));
-    are_right("causal_lse", &all, Fill::Normal);
-}
-
-/// FlashAttention #2300: groups of any size, 40 heads on 4 among them.
-#[test]
-fn groups_of_heads() {
-    let groups = [[40, 4], [7, 7], [6, 2], [5, 1], [14, 2], [16, 1]];
-    let all = groups.map(|[hq, hk]| ([1, 3, 20, hq, hk], &[0.125, 9.0, 0.0][..]));
-    are_right("window", &all, Fill::Normal);
-    are_right("causal_lse", &all, Fill::Normal);
-}
-
-/// FlashAttention #2258, #1133, pegainfer#819: windows that empty tiles, of one key, of all, and of what causal is.
-#[test]
-fn windows_are_inclusive() {
-    let scalars: [&[f64]; 6] = [
-        &[1.0, 0.0, 0.0],
-        &[1.0, 3.0, 0.0],
-        &[1.0, -1.0, 0.0],
-        &[1.0, 0.0, -1.0],
-        &[1.0, -1.0, -1.0],
-        &[1.0, 70.0, 5.0],
+cases! {
+    /// FlashAttention 03cd0651, #2470: without keys a TMA map of extent 0, and a division by 0 on the host.
+    case_01_no_keys: [
+        (FULL, Fill::Normal, &[(Dense([1, 5, 0, 2, 1]), SCALE)]),
+        (CAUSAL, Fill::Normal, &[(Dense([2, 130, 0, 2, 1]), SCALE), (Dense([1, 0, 5, 2, 1]), SCALE)]),
+        (VARLEN, Fill::Normal, &[(Packed([&[5, 3], &[0, 0]], [2, 1]), SCALE), (Packed([&[], &[]], [1, 1]), SCALE)]),
+        (PAGED, Fill::Normal, &[(Paged([1, 16], &[0, 0], [2, 1]), SCALE)]),
     ];
-    for extents in [[1, 70, 200, 1, 1], [1, 200, 70, 1, 1]] {
-        are_right("window", &scalars.map(|scalars| (extents, scalars)), Fill::Integers);
+    /// flashinfer#4451, #4452: NaN, or a finite logarithm, of rows whose keys are all masked.
+    case_03_rows_without_a_key: [
+        (CAUSAL, Fill::Normal, &[(Dense([1, 200, 70, 2, 1]), SCALE), (Dense([1, 128, 127, 1, 1]), SCALE)]),
+        (WINDOW, Fill::Normal, &[(Dense([1, 20, 70, 1, 1]), &[0.125, -1.0, 0.0]), (Dense([1, 300, 129, 1, 1]), &[0.125, 3.0, 0.0])]),
+        (VARLEN, Fill::Normal, &[(Packed([&[70, 20], &[9, 0]], [2, 1]), SCALE)]),
+        (PAGED, Fill::Normal, &[(Paged([9, 3], &[5, 65], [3, 3]), SCALE)]),
+    ];
+    /// flashinfer#4401: an empty part merged with another, (-inf) - (-inf).
+    case_04_splits_without_a_key: [
+        (PAGED, Fill::Normal, &[(Paged([1, 16], &[200, 0, 64, 1], [8, 2]), SCALE), (Paged([5, 48], &[3, 130], [2, 1]), SCALE)]),
+    ];
+    /// candle#3606, #3892: causal sequences of any lengths that were silently not causal; logarithms of another size.
+    case_05_causal_is_causal: [
+        (CAUSAL, Fill::Integers, &[(Dense([2, 65, 65, 2, 1]), SCALE), (Dense([1, 129, 300, 1, 1]), SCALE)]),
+        (VARLEN, Fill::Integers, &[(Packed([&[33, 64, 7], &[33, 64, 7]], [2, 1]), SCALE)]),
+    ];
+    /// FlashAttention's VARLEN_PREPROCESS_TILE_BUG: two kernels with other offsets, right until memory holds NaN. A workspace holds NaN
+    /// before each launch here, and a byte that nobody has written is not read.
+    case_06_memory_holds_nan: [
+        (VARLEN, Fill::Normal, &[(Packed([&[129, 1, 70], &[65, 200, 3]], [2, 2]), SCALE)]),
+        (PAGED, Fill::Normal, &[(Paged([3, 48], &[200, 63], [6, 2]), SCALE), (Paged([2, 7], &[0, 129], [2, 1]), SCALE)]),
+    ];
+    /// FlashAttention #2192, #2194: offsets of sequences around the borders of tiles.
+    case_07_lengths_around_tiles: [
+        (VARLEN, Fill::Normal, &[(Packed([&[1, 127, 128, 129, 0, 300], &[1, 127, 128, 129, 0, 300]], [2, 1]), SCALE)]),
+        (CAUSAL, Fill::Normal, &[(Dense([1, 1, 1, 1, 1]), SCALE), (Dense([1, 127, 128, 1, 1]), SCALE), (Dense([1, 129, 300, 1, 1]), SCALE)]),
+        (WINDOW, Fill::Normal, &[(Dense([1, 128, 127, 1, 1]), SCALE), (Dense([1, 300, 129, 1, 1]), &[0.125, 70.0, 3.0])]),
+        (FULL, Fill::Normal, &[(Dense([1, 129, 65, 1, 1]), &[0.09])]),
+    ];
+    /// FlashAttention #2258: several empty tiles one after the other that were waited for forever.
+    case_08_tiles_without_work: [
+        (WINDOW, Fill::Normal, &[(Dense([1, 400, 70, 1, 1]), &[0.125, 3.0, 0.0]), (Dense([1, 70, 400, 1, 1]), &[0.125, 0.0, 0.0])]),
+        (VARLEN, Fill::Normal, &[(Packed([&MANY, &MANY], [2, 1]), SCALE)]),
+    ];
+    /// FlashAttention #2300, #2301: groups of heads that do not divide a tile.
+    case_09_groups_of_heads: [
+        (WINDOW, Fill::Normal, &[(Dense([1, 3, 20, 40, 4]), &[0.125, 9.0, 0.0]), (Dense([1, 3, 20, 14, 2]), SCALE)]),
+        (CAUSAL, Fill::Normal, &[(Dense([1, 3, 20, 6, 2]), SCALE), (Dense([1, 3, 20, 7, 7]), SCALE), (Dense([1, 3, 20, 16, 1]), SCALE)]),
+        (PAGED, Fill::Normal, &[
+            (Paged([1, 16], &[33], [40, 4]), SCALE), (Paged([2, 16], &[33], [3, 1]), SCALE), (Paged([3, 16], &[33], [5, 1]), SCALE),
+            (Paged([1, 16], &[33], [7, 1]), SCALE), (Paged([2, 16], &[33], [8, 1]), SCALE), (Paged([1, 16], &[33], [16, 1]), SCALE),
+        ]),
+    ];
+    /// FlashAttention #2097: lanes without a row in the last tile of packed heads.
+    case_10_tiles_of_packed_heads_that_are_not_whole: [
+        (PAGED, Fill::Normal, &[(Paged([1, 1], &[70], [5, 1]), SCALE), (Paged([1, 7], &[100], [34, 2]), SCALE), (Paged([7, 16], &[40], [9, 3]), SCALE)]),
+    ];
+    /// FlashAttention #2463: the last query is aligned with the last key.
+    case_14_queries_are_aligned_at_the_end: [
+        (CAUSAL, Fill::Normal, &[(Dense([1, 70, 200, 2, 1]), SCALE), (Dense([1, 1, 130, 1, 1]), SCALE), (Dense([1, 130, 1, 1, 1]), SCALE)]),
+        (VARLEN, Fill::Normal, &[(Packed([&[64, 3, 1], &[20, 200, 65]], [2, 1]), SCALE)]),
+        (PAGED, Fill::Normal, &[(Paged([5, 16], &[70, 3], [2, 1]), SCALE)]),
+    ];
+    /// FlashAttention #1254: sequences of no length that were waited for forever.
+    case_15_sequences_of_no_length: [
+        (VARLEN, Fill::Normal, &[
+            (Packed([&[0, 0, 1023], &[0, 0, 1023]], [1, 1]), SCALE), (Packed([&[0, 1, 65], &[70, 0, 3]], [2, 1]), SCALE),
+            (Packed([&[65, 0, 0], &[65, 0, 0]], [1, 1]), SCALE),
+        ]),
+    ];
+    /// flashinfer#4525: sinks of eight heads, read past the end where there are fewer.
+    case_19_sinks_of_any_number_of_heads: [
+        (SINKS, Fill::Normal, &[
+            (Dense([1, 3, 17, 1, 1]), &[0.125, 20.0]), (Dense([1, 3, 17, 2, 1]), &[0.125, 20.0]), (Dense([1, 3, 17, 3, 3]), &[0.125, 20.0]),
+            (Dense([1, 3, 17, 4, 1]), &[0.125, 20.0]), (Dense([1, 3, 17, 5, 1]), &[0.125, 20.0]), (Dense([1, 3, 17, 6, 2]), &[0.125, 20.0]),
+            (Dense([1, 3, 17, 7, 1]), &[0.125, 20.0]), (Dense([1, 3, 17, 8, 2]), &[0.125, 20.0]), (Dense([1, 3, 17, 9, 3]), &[0.125, 20.0]),
+        ]),
+    ];
+    /// llama.cpp#19098: sums of weights in f16 that overflow, and a division by their sum of 0.
+    case_20_sums_are_f32: [
+        (PAGED, Fill::Integers, &[(Paged([1, 256], &[66_000], [1, 1]), &[0.0])]),
+        (FULL, Fill::Integers, &[(Dense([1, 2, 2100, 1, 1]), &[0.0])]),
+        (CAUSAL, Fill::Normal, &[
+            (Dense([1, 30, 300, 1, 1]), &[1e5]), (Dense([1, 30, 300, 1, 1]), &[-1e5]), (Dense([1, 9, 40, 1, 1]), &[1e-30]),
+            (Dense([1, 9, 40, 1, 1]), &[0.0]), (Dense([1, 9, 40, 1, 1]), &[-0.125]), (Dense([1, 9, 40, 1, 1]), &[3.0]),
+        ]),
+    ];
+    /// pegainfer#819: a window of W keys that end at the query's own is `left = W - 1`; -1 is no bound.
+    case_24_windows_are_inclusive: [
+        (WINDOW, Fill::Integers, &[
+            (Dense([1, 70, 200, 1, 1]), &[1.0, 0.0, 0.0]), (Dense([1, 70, 200, 1, 1]), &[1.0, 3.0, 0.0]),
+            (Dense([1, 70, 200, 1, 1]), &[1.0, 0.0, -1.0]), (Dense([1, 200, 70, 1, 1]), &[1.0, 70.0, 5.0]),
+        ]),
+    ];
+}
+
+/// flashinfer#4267, #4450: scores far below a finite sentinel of -5e4, so that O was 0. The sentinel is -inf here.
+#[test]
+fn case_02_scores_below_any_sentinel() {
+    for (kernel, text) in named(VARLEN) {
+        let of = |scale: f64| {
+            let mut problem = packed(&kernel.plan, [&[3], &[20]], [1, 1], &[scale], Fill::Normal, 0);
+            for (tensor, rows, value) in [(0, 3, 448.0), (1, 20, -1880.0), (2, 20, 1.0)] {
+                let elements = (0..rows).flat_map(|row| (0..32).map(move |d| vec![row, 0, d]));
+                problem.planted.extend(elements.map(|at| (tensor, at, value)));
+            }
+            problem
+        };
+        // -2.45e5 as there, and less.
+        is_right(kernel, program(kernel, text), [of(0.009_09), of(0.002_04)]);
+        let mut none = launched(kernel, &program(kernel, text), &of(0.002_04));
+        let start = none.outputs[1].start().0 as usize;
+        none.outputs[1].storage_mut()[start..start + 4].copy_from_slice(&f32::NEG_INFINITY.to_le_bytes());
+        assert!(
+            none.wrong(&kernel.plan, &of(0.002_04)).is_some(),
+            "the logarithm of a query without a key is accepted"
+        );
     }
 }
 
-/// flashinfer#4267, llama.cpp#19098, cubecl#1070: scores far below any finite sentinel, sums of many equal weights, scales of any sign,
-/// NaN and infinities.
+/// FlashAttention #2745: pages that are no multiple of what a warp copies, and tensors that are not aligned, which are refused.
 #[test]
-fn scores_of_any_size() {
-    let scales: [&[f64]; 6] = [&[1e5], &[-1e5], &[0.0], &[-0.125], &[1e-30], &[3.0]];
-    are_right("causal_lse", &scales.map(|scalars| ([1, 30, 300, 1, 1], scalars)), Fill::Normal);
-    are_right("causal_lse", &[([1, 70, 130, 1, 1], &[0.125]), ([1, 3, 5, 1, 1], &[-1.0])], Fill::Specials);
-    are_right("f16_128", &[([1, 2, 2100, 1, 1], &[0.0])], Fill::Integers);
+fn case_11_pages_of_any_size() {
+    let pages = [16, 48, 256, 3].map(|page| (Paged([2, page], &[129, 49, 48], [4, 2]), SCALE));
+    are_right(&[(PAGED, Fill::Normal, &pages)]);
+    for part in [PAGED, CAUSAL] {
+        for (kernel, _) in named(part) {
+            let extents: &[i64] = if part == PAGED { &[1, 1, 3, 2, 1, 3, 16] } else { &[1, 5, 7, 2, 1] };
+            for tensor in 0..3 {
+                let mut views = views(kernel, extents);
+                assert!(kernel.plan.bind_with(&views, &[0.125]).is_ok());
+                views[tensor].ptr += 8;
+                assert!(kernel.plan.bind_with(&views, &[0.125]).is_err(), "{kernel}: operand {tensor} at 8 bytes");
+            }
+        }
+    }
+}
+
+/// FlashAttention #2303, #2550, #2711: entries of the table that name no page, lengths past the table, starts that go back. The device
+/// reads them, so none is refused: each counts as the nearest that is there. Pages of sequences one after the other are refused.
+#[test]
+fn case_12_tables_and_starts_that_are_broken() {
+    for (kernel, text) in named(PAGED) {
+        let mut problem = paged(&kernel.plan, [2, 16], &[100, 70, 40], [4, 2], SCALE, Fill::Normal, 1);
+        let entries = [(3, vec![0, 1], 1_048_576.0), (3, vec![1, 0], -5.0), (4, vec![1], 1e6), (4, vec![2], -3.0)];
+        problem.planted.extend(entries);
+        is_right(kernel, program(kernel, text), [problem]);
+    }
+    for (kernel, text) in named(VARLEN) {
+        let mut problem = packed(&kernel.plan, [&[40, 30], &[40, 30]], [1, 1], SCALE, Fill::Normal, 8);
+        for tensor in [3, 4] {
+            problem.planted.extend([(tensor, vec![1], 1000.0), (tensor, vec![2], -7.0)]);
+        }
+        is_right(kernel, program(kernel, text), [problem]);
+    }
+    assert_eq!(refused("paged=true\nvarlen=true"), Code::Variant);
+}
+
+/// FlashAttention #2662, #2260, onnxruntime#32299: numbers of tiles and elements that pass 32 bits. Strides have 64 bits; CTAs that
+/// 32 bits do not number are refused.
+#[test]
+fn case_13_long_contexts() {
+    for (kernel, _) in named(CAUSAL) {
+        let plan = &kernel.plan;
+        let strides = plan.params().fields().iter().filter(|field| field.name.ends_with("_row"));
+        assert!(strides.clone().count() == 5 && strides.clone().all(|field| field.ty == ParamType::I64), "{kernel}");
+        let bound = |extents: [i64; 5]| plan.bind_with(&views(kernel, &extents), &[0.125]);
+        // 2^36 elements of Q, and 2^18 or 2^19 tiles.
+        let binding = bound([16, 1 << 20, 1 << 20, 64, 8]).expect("a launch");
+        let tile: u32 = if plan.targets().archs() == [Arch::Sm80] { 128 } else { 192 };
+        assert_eq!(binding.launches()[0].grid[0], (1_u32 << 20).div_ceil(tile) * 64 * 16, "{kernel}");
+        assert!(bound([1 << 14, 1 << 20, 1, 64, 8]).is_err(), "{kernel}");
+    }
+    let (kernel, _) = named(PAGED)[0];
+    let bound = |extents: [i64; 7]| kernel.plan.bind_with(&views(kernel, &extents), &[0.125]);
+    assert!(bound([4, 1, 1 << 16, 32, 8, 1 << 18, 16]).is_ok());
+    assert!(bound([4, 1, 1 << 26, 32, 8, 1 << 18, 16]).is_err(), "2^30 keys");
+}
+
+/// FlashAttention #2553: elements of the right norm at the wrong place. Two neighbours that are exchanged are found.
+#[test]
+fn case_16_elements_lie_where_they_belong() {
+    for (kernel, text) in named(WINDOW) {
+        let problem = Dense([1, 70, 130, 2, 1]).problem(kernel, SCALE, Fill::Normal, 1);
+        let mut tensors = launched(kernel, &program(kernel, text), &problem);
+        let at = tensors.outputs[0].start().0 as usize + 2 * 40 * 37;
+        let elements = &mut tensors.outputs[0].storage_mut()[at..at + 4];
+        assert_ne!(elements[..2], elements[2..]);
+        elements.rotate_left(2);
+        assert!(tensors.wrong(&kernel.plan, &problem).is_some(), "{kernel}");
+    }
+}
+
+/// FlashAttention #2756, #2229: a wait that is missing between the store of O and the next Q. Each barrier, wait and fence is taken out
+/// in turn: a race is found, or what else orders the same is printed.
+#[test]
+fn case_17_waits_are_needed() {
+    for (kernel, text) in named(WINDOW) {
+        let (all, few) = ([0.125, 500.0, 3.0], [0.125, 40.0, 3.0]);
+        let problems = [
+            // Q is waited for by itself.
+            ([1, 65, 70, 1, 1], [-0.125, -1.0, 3.0]),
+            ([1, 130, 70, 2, 1], few),
+            ([1, 100, 600, 1, 1], all),
+        ];
+        // More works than CTAs take a minute.
+        let problems = whole::of(&problems, &[([3, 1, 300, 45, 5], all)]);
+        let problem =
+            |(extents, scalars): ([i64; 5], [f64; 3])| sized(&kernel.plan, &extents, &scalars, Fill::Normal, 1);
+        let problems: Vec<Problem> = problems.into_iter().map(problem).collect();
+        let (needed, spare) = each_of(kernel, text, problems);
+        println!("{kernel}: {needed} needed, {spare} spare");
+        assert!(needed > 0, "{kernel}");
+    }
+    let (kernel, text) = named(PAGED)[0];
+    let problem = |scale| paged(&kernel.plan, [2, 16], &[129, 40], [4, 2], &[scale], Fill::Normal, 1);
+    let problems = vec![problem(0.125), problem(-0.125)];
+    assert!(each_of(kernel, text, problems).0 > 0, "{kernel}");
+}
+
+/// flashinfer#5252: nearly all wrong where one instruction is late. With any seed, which delays other warps, the result is the same.
+#[test]
+fn case_18_delays_change_nothing() {
+    for part in [WINDOW, VARLEN, PAGED] {
+        for (kernel, text) in named(part) {
+            let of = match part {
+                PAGED => Paged([2, 16], &[129, 40], [4, 2]),
+                VARLEN => Packed([&[129, 3, 70], &[70, 130, 70]], [2, 1]),
+                _ => Dense([1, 130, 200, 2, 1]),
+            };
+            let problem = of.problem(kernel, &[0.125, 40.0, 3.0], Fill::Normal, 1);
+            let of_seed = |seed| {
+                let program = program(kernel, text).with(Options { seed, modes: Modes::ALL, ..BOUNDED });
+                bits(&launched(kernel, &program, &problem))
+            };
+            let first = of_seed(1);
+            assert!((2..7).all(|seed| of_seed(seed) == first), "{kernel}");
+        }
+    }
+}
+
+/// cubecl#1070: NaN where a number is right, or a number where NaN is, that a comparison let pass.
+#[test]
+fn case_21_nan_is_compared_both_ways() {
+    let special = [(Dense([1, 70, 130, 1, 1]), SCALE), (Dense([1, 3, 5, 1, 1]), &[-1.0][..])];
+    are_right(&[(CAUSAL, Fill::Specials, &special)]);
+    for (kernel, text) in named(CAUSAL) {
+        let mut problem = sized(&kernel.plan, &[1, 20, 30, 1, 1], &[0.125], Fill::Normal, 1);
+        // Of the last query alone: all others have numbers.
+        problem.planted.push((0, vec![0, 19, 0, 5], f32::NAN));
+        let right = launched(kernel, &program(kernel, text), &problem);
+        let start = right.outputs[0].start().0 as usize;
+        let (last, first, nan) = (start + 2 * 64 * 19, start, right.outputs[0].bits_at(&[0, 19, 0, 0]).expect("bf16"));
+        assert!(half::bf16::from_bits(nan as u16).is_nan(), "{kernel}");
+        for (at, value) in [(last, half::bf16::ONE), (first, half::bf16::NAN)] {
+            let mut changed = right.clone();
+            changed.outputs[0].storage_mut()[at..at + 2].copy_from_slice(&value.to_le_bytes());
+            assert!(changed.wrong(&kernel.plan, &problem).is_some(), "{kernel}: {value} is accepted");
+        }
+    }
+}
+
+/// FlashAttention#2717: weights of 8 bits that saturate. Weights have 16 bits here: other types are refused.
+#[test]
+fn case_22_weights_have_16_bits() {
+    for dtype in ["e4m3", "e5m2", "f32"] {
+        assert_eq!(refused(&format!("dtype={dtype}")), Code::TileType, "{dtype}");
+    }
+}
+
+/// FlashAttention#1133: a window that is what causal is, whatever says so; and one that is all.
+#[test]
+fn case_23_windows_that_are_causal_or_full() {
+    for (kernel, text) in named(WINDOW) {
+        let of = |left: f64, right: f64| {
+            let problem = sized(&kernel.plan, &[1, 130, 200, 2, 1], &[0.125, left, right], Fill::Normal, 1);
+            bits(&launched(kernel, &program(kernel, text), &problem))
+        };
+        let (causal, full) = (of(-1.0, 0.0), of(-1.0, -1.0));
+        assert!(of(200.0, 0.0) == causal && of(1e6, 0.0) == causal && of(-7.0, 0.0) == causal, "{kernel}");
+        assert!(of(200.0, 200.0) == full && of(-1.0, 1e9) == full && causal != full, "{kernel}");
+    }
 }

@@ -123,7 +123,7 @@ fn each_on(kernel: &Kernel, drawn: Vec<Problem>) -> (usize, usize) {
 }
 
 /// Of that text.
-fn each_of(kernel: &Kernel, text: &str, drawn: Vec<Problem>) -> (usize, usize) {
+pub(crate) fn each_of(kernel: &Kernel, text: &str, drawn: Vec<Problem>) -> (usize, usize) {
     each_like(kernel, text, "", drawn)
 }
 

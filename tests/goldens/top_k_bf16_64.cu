@@ -3,13 +3,13 @@
 #define CUTEMPLATE_NO_LAUNCH  // the program that loads these kernels launches them
 #include "top_k_bf16_64.cuh"
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 top_k_bf16_64(__grid_constant__ top_k_bf16_64_params const params)
 {
   cutemplate::top_k_bf16_64::kernel(params);
 }
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 top_k_bf16_64_elements(__grid_constant__ top_k_bf16_64_params const params)
 {
   cutemplate::top_k_bf16_64::elements(params);

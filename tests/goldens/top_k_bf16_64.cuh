@@ -30,6 +30,7 @@ CUTE_DEVICE void assert_ieee() {
 using Element = bfloat16_t;
 using Tile = Shape<_1,Int<4096>>;  // columns that the threads of a row have at a time
 constexpr int Threads = 128;
+constexpr int Warps = Threads / 32;
 constexpr int K = 64;
 
 // Which thread has which element, in vectors
@@ -48,7 +49,7 @@ struct Elements {
   static_assert(size(LoadX{}) == 128, "load of a row");
 };
 
-static_assert(K <= Threads && Threads % 32 == 0, "each thread ranks a result");
+static_assert(K <= Threads && Threads % 32 == 0, "each thread writes a result");
 
 
 // Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
@@ -102,110 +103,217 @@ move_all(Inside const& inside, Src const& src, Dst&& dst)
   }
 }
 
-// Unsigned integers in the order of elements: NaN above all, -0 as 0. None is 0.
+// Unsigned integers in the order of numbers. The addition makes 0 of -0 and 0x7fffffff of every NaN, which is above all numbers.
 CUTE_DEVICE
 uint32_t
-order_of(Element x)
+order_of(float x)
 {
-  float const number = __fadd_rn(float(x), 0.0f);
-  uint32_t const bits = __float_as_uint(number);
-  return number != number ? 0xffffffffu : bits ^ (bits >> 31 != 0 ? 0xffffffffu : 0x80000000u);
+  uint32_t const bits = __float_as_uint(__fadd_rn(x, 0.0f));
+  return bits ^ (bits >> 31 != 0 ? 0xffffffffu : 0x80000000u);
 }
 
-// The same with the column below it: no two of a row are equal, and the lower column is the larger.
+CUTE_DEVICE
+float
+number_of(uint32_t order)
+{
+  return __uint_as_float(order ^ (order >> 31 != 0 ? 0x80000000u : 0xffffffffu));
+}
+
+constexpr uint32_t Infinity = 0xff800000u;  // the order of the largest number
+
+CUTE_DEVICE float number_of(Element x) { return float(x); }
+
+// An order with its column below it: no two of a row are equal, and the lower column is the larger.
 CUTE_DEVICE uint64_t candidate(uint32_t order, int column) { return uint64_t(order) << 32 | ~uint32_t(column); }
+CUTE_DEVICE uint32_t order_of(uint64_t candidate) { return uint32_t(candidate >> 32); }
 CUTE_DEVICE int column_of(uint64_t candidate) { return int(~uint32_t(candidate)); }
 
-// What the threads of a row tell each other.
+// The larger number, NaN where one is NaN.
+CUTE_DEVICE
+float
+larger(float x, float y)
+{
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
+  return result;
+}
+
+// The largest of a thread's elements, two at a time.
+template <class Values>
+CUTE_DEVICE
+float
+largest_of(Values const& rX)
+{
+  Tensor rPairs = recast<uint32_t const>(rX);  // (CPY/2,CPY_M,CHUNKS)
+  uint32_t most = rPairs(0);
+  CUTE_UNROLL
+  for (int i = 1; i < size(rPairs); ++i) {
+    asm("max.NaN.bf16x2 %0, %0, %1;" : "+r"(most) : "r"(rPairs(i)));
+  }
+  Element const first = Element::bitcast(uint16_t(most));
+  Element const second = Element::bitcast(uint16_t(most >> 16));
+  return larger(number_of(first), number_of(second));
+}
+
+
+// What the threads of a row tell each other. First come the columns that were kept, in order.
 struct Shared {
-  alignas(16) uint32_t largest[Threads];
-  alignas(16) uint64_t candidates[2 * Threads];
-  uint32_t bound;
+  int columns[2 * Threads];
+  alignas(8) uint64_t lists[2 * Threads];
+  uint32_t bounds[Warps];
+  uint32_t limit;
   int count;
 };
 
-// How many of the first n are larger.
+// The values of a warp in descending order, by a bitonic network: lists of two become lists of four, and so on.
 template <class T>
 CUTE_DEVICE
-int
-larger_of(T const* all, int n, T own)
+T
+sorted(T own)
 {
-  int larger = 0;
-  #pragma unroll 8
-  for (int i = 0; i < n; ++i) {
-    larger += all[i] > own ? 1 : 0;
-  }
-  return larger;
-}
-
-// Sorts n candidates, and keeps K of them at most.
-CUTE_DEVICE
-int
-keep(Shared& shared, int n)
-{
-  uint64_t own[2];
-  int place[2];
+  int const lane = int(threadIdx.x) % 32;
   CUTE_UNROLL
-  for (int j = 0; j < 2; ++j) {
-    int const i = int(threadIdx.x) + j * Threads;
-    own[j] = i < n ? shared.candidates[i] : 0;
-    place[j] = i < n ? larger_of(shared.candidates, n, own[j]) : K;
-  }
-  __syncthreads();
-  CUTE_UNROLL
-  for (int j = 0; j < 2; ++j) {
-    if (place[j] < K) {
-      shared.candidates[place[j]] = own[j];
+  for (int half = 1; half < 32; half *= 2) {
+    CUTE_UNROLL
+    for (int distance = half; distance > 0; distance /= 2) {
+      // The first step compares a list with the reverse of the next one.
+      T const other = __shfl_xor_sync(~0u, own, distance == half ? 2 * half - 1 : distance);
+      own = ((lane & distance) == 0) == (own > other) ? own : other;
     }
   }
-  __syncthreads();
-  return n < K ? n : K;
+  return own;
 }
 
-// Candidates of columns from `begin` to `end` that have no room together: a column for each thread at a time.
+// How many of 32 values in descending order are larger.
+CUTE_DEVICE
+int
+larger_of(uint64_t const* values, uint64_t own)
+{
+  int larger = 0;
+  CUTE_UNROLL
+  for (int step = 16; step > 0; step /= 2) {
+    larger += values[larger + step - 1] > own ? step : 0;
+  }
+  return larger + (values[larger] > own ? 1 : 0);
+}
+
+// Sorts the candidates of n columns, and keeps the columns of K at most: each warp sorts 32 at a time, and each value looks for its place
+// in the lists of others.
 template <class Row>
 CUTE_DEVICE
 int
-keep_in_turns(Shared& shared, Row const& mRow, int begin, int end, int kept, uint64_t limit)
+keep(Shared& shared, Row const& mRow, int n)
 {
-  int n = kept;
-  if (threadIdx.x == 0) {
-    shared.count = kept;
+  int const lists = ceil_div(n, 32);
+  int const warp = int(threadIdx.x) / 32;
+  uint64_t own[2] = {};
+  CUTE_UNROLL
+  for (int j = 0; j < 2; ++j) {
+    int const i = int(threadIdx.x) + j * Threads;
+    if (warp + j * Warps < lists) {
+      int const column = i < n ? shared.columns[i] : 0;
+      own[j] = sorted(i < n ? candidate(order_of(number_of(mRow(column))), column) : 0);
+      shared.lists[i] = own[j];
+    }
   }
   __syncthreads();
-  for (int first = begin; first < end; first += Threads) {
-    int const column = first + int(threadIdx.x);
-    uint64_t const own = column < end ? candidate(order_of(mRow(column)), column) : 0;
-    if (own > limit) {
-      shared.candidates[atomicAdd(&shared.count, 1)] = own;
-    }
-    __syncthreads();
-    n = shared.count;
-    __syncthreads();
-    if (n > Threads) {
-      n = keep(shared, n);
-      limit = n == K ? shared.candidates[K - 1] : limit;
-      if (threadIdx.x == 0) {
-        shared.count = n;
+  int const kept = n < K ? n : K;
+  CUTE_UNROLL
+  for (int j = 0; j < 2; ++j) {
+    int const list = warp + j * Warps;
+    if (list < lists) {
+      int place = int(threadIdx.x) % 32;
+      #pragma unroll 4
+      for (int other = 0; other < lists; ++other) {
+        place += other != list ? larger_of(shared.lists + 32 * other, own[j]) : 0;
       }
-      __syncthreads();
+      if (place < kept) {
+        shared.columns[place] = column_of(own[j]);
+      }
+      if (place == K - 1) {
+        shared.limit = order_of(own[j]);
+      }
     }
   }
-  return keep(shared, n);
+  __syncthreads();
+  return kept;
 }
 
-// The K-th largest of what the threads have: at least K elements of the row are as large.
+// A column for each thread, from `first` on, where candidates have no room together.
+template <class Row>
+CUTE_DEVICE
+void
+add_columns(Shared& shared, Row const& mRow, int first, int end, uint32_t above)
+{
+  int const column = first + int(threadIdx.x);
+  if (column < end && order_of(number_of(mRow(column))) > above) {
+    shared.columns[atomicAdd(&shared.count, 1)] = column;
+  }
+}
+
+// A lower bound of the K-th largest of the row: each full warp has K / warps elements that are as large.
 CUTE_DEVICE
 uint32_t
-bound_of(Shared& shared, uint32_t largest)
+bound_of(Shared& shared, uint32_t largest, int full)
 {
-  uint32_t const own = larger_of(shared.largest, Threads, largest) < K ? largest : ~0u;
-  uint32_t const least = __reduce_min_sync(~0u, own);
-  if (threadIdx.x % 32 == 0) {
-    atomicMin(&shared.bound, least);
+  int const warp = int(threadIdx.x) / 32;
+  int const place = full == Warps ? (K - 1) / Warps : full > 0 ? (K - 1) / full : 32;
+  uint32_t const own = sorted(largest);
+  if (warp < full && int(threadIdx.x) % 32 == place) {
+    shared.bounds[warp] = own;
   }
   __syncthreads();
-  return shared.bound;
+  uint32_t bound = place < 32 ? ~0u : 1;
+  CUTE_UNROLL
+  for (int i = 0; i < Warps; ++i) {
+    bound = i < full ? min(bound, shared.bounds[i]) : bound;
+  }
+  return bound;
+}
+
+// The place of this thread's first candidate, of which it has `own`, among those of all threads.
+CUTE_DEVICE
+int
+first_place(Shared& shared, int own)
+{
+  int const lane = int(threadIdx.x) % 32;
+  int up_to = own;
+  CUTE_UNROLL
+  for (int distance = 1; distance < 32; distance *= 2) {
+    int const below = __shfl_up_sync(~0u, up_to, distance);
+    up_to += lane >= distance ? below : 0;
+  }
+  int first = lane == 31 ? atomicAdd(&shared.count, up_to) : 0;
+  first = __shfl_sync(~0u, first, 31);
+  return first + up_to - own;
+}
+
+// Columns of elements above the limit become candidates. Few are: each has a bit.
+template <class Inside, class Values, class Columns>
+CUTE_DEVICE
+void
+add(Shared& shared, Inside const& inside, Values const& rX, Columns const& tcX, uint32_t above)
+{
+  constexpr int Words = ceil_div(size(Values{}), 32);
+  float const least = number_of(min(above + 1, Infinity));
+  uint32_t hits[Words] = {};
+  CUTE_UNROLL
+  for (int i = 0; i < size(rX); ++i) {
+    bool const hit = inside(i % size<0>(rX), i / size<0>(rX)) && !(number_of(rX(i)) < least);
+    hits[i / 32] |= hit ? 1u << i % 32 : 0u;
+  }
+  int own = 0;
+  CUTE_UNROLL
+  for (int word = 0; word < Words; ++word) {
+    own += __popc(hits[word]);
+  }
+  int at = first_place(shared, own);
+  CUTE_UNROLL
+  for (int word = 0; word < Words; ++word) {
+    for (uint32_t left = hits[word]; left != 0 && at < 2 * Threads; left &= left - 1) {
+      shared.columns[at++] = get<1>(tcX(32 * word + __ffs(int(left)) - 1));
+    }
+  }
 }
 
 // A row, tile by tile: elements beyond the limit become candidates, of which K are kept.
@@ -230,74 +338,51 @@ choose(top_k_bf16_64_params const& params)
   Tensor tX = thr.partition_S(local_tile(mX, Tile{}, make_coord(row, _)));  // (CPY,CPY_M,CHUNKS,TILES)
   Tensor tcX = thr.partition_S(local_tile(make_identity_tensor(shape), Tile{}, make_coord(row, _)));  // (CPY,CPY_M,CHUNKS,TILES)
   Tensor rX = make_fragment_like(tX(_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
-  Tensor rOrder = make_fragment_like<uint32_t>(rX);  // (CPY,CPY_M,CHUNKS)
 
-  uint64_t limit = 0;
+  uint32_t above = 0;
   int kept = 0;
   for (int tile = 0; tile < ceil_div(params.n, size<1>(Tile{})); ++tile) {
     auto const inside = [&](int v, int c) { return get<1>(tcX(Walk::whole ? 0 : v, _0{}, c, tile)) < params.n; };
+    fill(rX, Element(-INFINITY));
     move_all<Walk, typename Walk::LoadX>(inside, tX(_, _, _, tile), rX);
-    uint32_t largest = 0;
-    CUTE_UNROLL
-    for (int c = 0; c < size<2>(rX); ++c) {
-      CUTE_UNROLL
-      for (int v = 0; v < size<0>(rX); ++v) {
-        rOrder(v, _0{}, c) = inside(v, c) ? order_of(rX(v, _0{}, c)) : 0;
-        largest = max(largest, rOrder(v, _0{}, c));
-      }
-    }
-    shared.largest[threadIdx.x] = largest;
+    uint32_t const largest = order_of(largest_of(rX));
     if (threadIdx.x == 0) {
       shared.count = kept;
-      shared.bound = ~0u;
     }
-    __syncthreads();
     if (tile == 0) {
-      limit = uint64_t(bound_of(shared, largest)) << 32;
+      above = bound_of(shared, largest, min(params.n / (32 * int(size<0>(rX))), Warps)) - 1;
+    } else {
+      __syncthreads();
     }
-
-    uint32_t const least = max(uint32_t(limit >> 32), 1u);
-    auto const counts = [&](int v, int c) {
-      uint32_t const order = rOrder(v, _0{}, c);
-      return order >= least && candidate(order, get<1>(tcX(v, _0{}, c, tile))) > limit;
-    };
-    if (largest >= least) {
-      int own = 0;
-      CUTE_UNROLL
-      for (int c = 0; c < size<2>(rX); ++c) {
-        CUTE_UNROLL
-        for (int v = 0; v < size<0>(rX); ++v) {
-          own += counts(v, c) ? 1 : 0;
-        }
-      }
-      int at = own > 0 ? atomicAdd(&shared.count, own) : 0;
-      CUTE_UNROLL
-      for (int c = 0; c < size<2>(rX); ++c) {
-        CUTE_UNROLL
-        for (int v = 0; v < size<0>(rX); ++v) {
-          if (counts(v, c)) {
-            if (at < 2 * Threads) {
-              shared.candidates[at] = candidate(rOrder(v, _0{}, c), get<1>(tcX(v, _0{}, c, tile)));
-            }
-            ++at;
-          }
-        }
-      }
+    if (__any_sync(~0u, largest > above)) {
+      add(shared, inside, rX, tcX(_, _, _, tile), above);
     }
     __syncthreads();
-    int const n = shared.count;
+    int n = shared.count;
     __syncthreads();
-    if (n > 2 * Threads) {
-      int const begin = tile * size<1>(Tile{});
-      int const end = min(begin + size<1>(Tile{}), params.n);
-      kept = keep_in_turns(shared, mX(row, _), begin, end, kept, limit);
-    } else if (n > kept) {
-      kept = keep(shared, n);
-    }
-    limit = kept == K ? shared.candidates[K - 1] : limit;
+    bool const in_turns = n > 2 * Threads;
+    int first = tile * size<1>(Tile{});
+    int const end = min(first + size<1>(Tile{}), params.n);
+    do {
+      if (in_turns) {
+        if (threadIdx.x == 0) {
+          shared.count = kept;
+        }
+        __syncthreads();
+        add_columns(shared, mX(row, _), first, end, above);
+        __syncthreads();
+        n = shared.count;
+        __syncthreads();
+        first += Threads;
+      }
+      if (n > kept) {
+        kept = keep(shared, mX(row, _), n);
+        above = kept == K ? shared.limit : above;
+      }
+    } while (in_turns && first < end);
   }
   if (threadIdx.x < K) {
-    int const column = column_of(shared.candidates[threadIdx.x]);
+    int const column = shared.columns[threadIdx.x];
     mValues(row, int(threadIdx.x)) = mX(row, column);
     mIndices(row, int(threadIdx.x)) = column;
   }
@@ -411,14 +496,14 @@ prepare(Arguments const& args, Launch& launch)
 }
 
 template <class Params>
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(128, 1)
 kernel_entry(__grid_constant__ Params const params)
 {
   kernel(params);
 }
 
 template <class Params>
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(128, 1)
 elements_entry(__grid_constant__ Params const params)
 {
   elements(params);

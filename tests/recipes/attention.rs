@@ -65,8 +65,8 @@ const SMALL: &str = "head=24\nmask=window\nlse=true\nsm80_tile=64x16\nsm80_stage
 /// With a function of scores, and one without a key.
 const SCORED: &str = "head=16\nmask=causal\nsinks=true\nsm80_tile=64x16\nscore=|s, b, h, q, k, bias| s + bias - abs(q - k)\naux=f32:(?,?,?,1)";
 
-/// Several splits, a window that empties some of them.
-const PAGED: &str = "head=24\nmask=window\npaged=true\nsplit=32\nsm80_tile=16x16\nlse=true\nsinks=true";
+/// Several splits, a window that empties some of them, a bias that lies in pages no more than queries do.
+const PAGED: &str = "head=24\nmask=window\npaged=true\nsplit=32\nsm80_tile=16x16\nlse=true\nsinks=true\nscore=|s, b, h, q, k, bias| s + bias\naux=f32:(?,?,?,1)";
 
 const DEFECTS: &[Defect] = &[
     Defect {
@@ -78,8 +78,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "the elements of another head",
         settings: SCORED,
-        from: "int64_t(work.q.head) * get<rank_v<Strides> - 3>(strides)",
-        to: "int64_t(work.k.head) * get<rank_v<Strides> - 3>(strides)",
+        from: "work.head(get<0>(crd(row,_0{})))",
+        to: "work.k.head",
     },
     Defect {
         what: "elements of queries that are not there",
@@ -104,6 +104,18 @@ const DEFECTS: &[Defect] = &[
         settings: SCORED,
         from: "softmax.sink(__fmul_rn(static_cast<float const*>(params.sinks)[work.q.head], 1.44269504088896f)",
         to: "softmax.sink(static_cast<float const*>(params.sinks)[work.q.head]",
+    },
+    Defect {
+        what: "more keys than a bias has",
+        settings: PAGED,
+        from: "cute::min(params.entries * params.page, params.keys)",
+        to: "params.entries * params.page",
+    },
+    Defect {
+        what: "the bias of another head of the group",
+        settings: PAGED,
+        from: "int const h      = work.head(get<0>(crd(row,_0{})))",
+        to: "int const h      = work.head(0)",
     },
     Defect {
         what: "the page of another key",
@@ -253,7 +265,7 @@ const BY_TMA_DEFECTS: &[Defect] = &[
     Defect {
         what: "the elements of another sequence",
         settings: SCORED_BY_TMA,
-        from: "work.k.sequence * get<1>(matrix)",
+        from: "work.k.sequence * get<2>(own)",
         to: "0",
     },
     Defect {

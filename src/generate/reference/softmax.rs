@@ -44,7 +44,8 @@ pub struct Softmax {
     /// each sequence begin, with the end of the last behind them. Queries of no sequence see no key.
     pub packed: bool,
     /// Whether K and V are `(PAGES,PAGE,HK,..)`, and two further inputs say where keys lie: `(B,ENTRIES)`, the page of each part of a
-    /// sequence, and `(B)`, the keys of each. What names no page is taken for the nearest.
+    /// sequence, and `(B)`, the keys of each. What names no page is taken for the nearest. The function's tensors, `(B,HQ,SQ,KEYS)`,
+    /// bound the keys of a sequence, too.
     pub paged: bool,
     /// Whether the logarithm of each row's sum of exponentials is an output, behind O.
     pub lse: bool,
@@ -139,13 +140,14 @@ fn in_pages(
     [table, lengths]: [&Tensor; 2],
     [pages, page]: [usize; 2],
     batches: usize,
+    limit: Option<usize>,
 ) -> Option<(Vec<usize>, Vec<[usize; 2]>)> {
     let [table, lengths] = [table, lengths].map(elements);
     let entries = table.len() / batches.max(1);
     let (mut places, mut keys) = (Vec::new(), Vec::new());
     for batch in 0..batches {
         let begin = places.len();
-        let most = if pages > 0 { entries * page } else { 0 };
+        let most = if pages > 0 { limit.unwrap_or(usize::MAX).min(entries * page) } else { 0 };
         let length = size(*lengths.get(batch)? as i64).min(most);
         let place = |key: usize| {
             let entry = table.get(batch * entries + key / page)?;
@@ -172,7 +174,8 @@ impl<'a> Problem<'a> {
         let (shape, sequences) = if softmax.paged {
             let ([b, sq, _, _], [pages, page, ..]) = (q.shape(), k.shape()) else { return None };
             let ([table, lengths], true) = (starts, k.shape()[..3] == v.shape()[..3]) else { return None };
-            let (places, keys) = in_pages([table, lengths], [*pages, *page].map(size), size(*b))?;
+            let limit = aux.first().and_then(|aux| aux.shape().last()).map(|keys| size(*keys));
+            let (places, keys) = in_pages([table, lengths], [*pages, *page].map(size), size(*b), limit)?;
             [&mut of_k, &mut of_v].into_iter().for_each(|all| *all = gathered(all, &places, size(pages * page)));
             let of = |batch: usize| [batch * size(*sq), (batch + 1) * size(*sq)];
             let of = |(batch, keys): (usize, &[usize; 2])| Sequence { queries: of(batch), keys: *keys };

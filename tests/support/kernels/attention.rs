@@ -90,8 +90,15 @@ pub(crate) fn drawn(index: u64) -> Attention {
     if !paged {
         return drawn;
     }
+    let (score, aux) = match &drawn.aux[..] {
+        [] => (drawn.score.clone(), Vec::new()),
+        _ if any => (drawn.score.clone(), drawn.aux.clone()),
+        _ => function(of_pages, false),
+    };
     let ([rows, warps], step) = (of_pages.pick(&[[16, 1], [16, 1], [32, 1], [32, 2]]), of_pages.pick(&[16, 32, 48]));
     Attention {
+        score,
+        aux,
         paged,
         split: if any { of_pages.pick(&[0, 8, 96]) } else { step * of_pages.pick(&[1, 2, 5]) },
         varlen: any && drawn.varlen,
@@ -164,7 +171,11 @@ pub(crate) fn paged(
     let entries = used.iter().max().copied().unwrap_or(0) + (seed % 3) as i64;
     let mut numbers: Vec<i64> = (0..=used.iter().sum()).collect();
     Random::new(seed, 0).shuffle(&mut numbers);
-    let extents = [lengths.len() as i64, queries, entries, heads[0], heads[1], numbers.len() as i64, page];
+    let mut extents = vec![lengths.len() as i64, queries, entries, heads[0], heads[1], numbers.len() as i64, page];
+    if plan.problem_shape().is_some_and(|shape| shape.extents().len() > extents.len()) {
+        // Elements for one key less than the longest sequence has, as many, or one more.
+        extents.push((lengths.iter().max().copied().unwrap_or(0) + (seed / 3 % 3) as i64 - 1).max(0));
+    }
     let mut problem = sized(plan, &extents, scalars, fill, seed);
     let mut next = numbers.into_iter();
     for (batch, (length, used)) in (0..).zip(lengths.iter().zip(used)) {
@@ -217,10 +228,10 @@ pub(crate) fn packed(
 }
 
 /// Modes of any order, with gaps that leave rows at multiples of 16 bytes; an input may repeat what it has along a mode.
-fn layouts(plan: &Plan, random: &mut Random, shapes: &[Vec<i64>]) -> Vec<TensorLayout> {
+pub(super) fn layouts(plan: &Plan, random: &mut Random, shapes: &[Vec<i64>]) -> Vec<TensorLayout> {
     let by_tma = plan.params().fields().iter().any(|field| field.ty == ParamType::TensorMap);
     let layout = |(operand, shape): (&Operand, &Vec<i64>)| {
-        if !["Q", "K", "V", "O", "Lse"].contains(&operand.name) {
+        if !["Q", "K", "V", "O", "Lse", "NewK", "NewV", "Rotated"].contains(&operand.name) {
             return TensorLayout::from(operand.layout(shape, None).expect("few elements"));
         }
         let (of_vectors, reads) = (operand.dtype != DType::F32, operand.access == Access::Read);

@@ -174,10 +174,10 @@ fn refuse(recipe: &Attention, checks: &mut Checks) -> bool {
     let (found, because) = (format!("split={}, {step} keys a step", recipe.split), "a CTA has whole steps");
     let whole = !recipe.paged || (recipe.split > 0 && step > 0 && i64::from(recipe.split) % step == 0);
     checks.require(whole, Code::TileDivides, found, "a multiple of the keys of a step", because, "split=512");
-    let because = "pages have sequences of their own lengths, and no extent says how many keys one has";
-    let found = format!("paged=true varlen={} aux of {} tensors", recipe.varlen, recipe.aux.len());
-    let alone = !recipe.paged || (!recipe.varlen && recipe.aux.is_empty());
-    checks.require(alone, Code::Variant, found, "neither varlen nor aux", because, "paged=true varlen=false");
+    let because = "sequences whose keys lie in pages have as many queries each, and lengths of their own";
+    let found = format!("paged={} varlen={}", recipe.paged, recipe.varlen);
+    let alone = !(recipe.paged && recipe.varlen);
+    checks.require(alone, Code::Variant, found, "one of both", because, "paged=true varlen=false");
     let (found, because) = ("ctas=0".to_owned(), "each computes tiles");
     checks.require(recipe.ctas > 0, Code::ThreadCount, found, "1 or more", because, "ctas=132") && fits
 }

@@ -84,6 +84,8 @@ struct Pages<'a> {
     c: Common<'a>,
     /// Steps of a split.
     steps: i64,
+    /// The most keys of a sequence.
+    most: &'static str,
     /// Rows of O of a CTA that combines.
     rows: u32,
     /// The score of a head that has no value.
@@ -207,6 +209,10 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         _ if recipe.paged => emit::text(&Pages {
             c,
             steps: i64::from(recipe.split) / own.tile[1],
+            most: match recipe.aux.is_empty() {
+                true => "params.entries * params.page",
+                false => "cute::min(params.entries * params.page, params.keys)",
+            },
             rows: COMBINED,
             sink: match recipe.sinks {
                 true => "__fmul_rn(static_cast<float const*>(params.sinks)[head], 1.44269504088896f)",

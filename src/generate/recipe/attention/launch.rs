@@ -18,8 +18,8 @@ const MOST: i64 = 1 << 29;
 const EXTENTS: [[&str; 5]; 3] =
     [["B", "SQ", "SK", "HQ", "HK"], ["STARTS", "TQ", "TK", "HQ", "HK"], ["B", "SQ", "ENTRIES", "HQ", "HK"]];
 
-/// Further extents of keys in pages.
-const PAGES: [&str; 2] = ["PAGES", "PAGE"];
+/// Further extents of keys in pages; the last one where auxiliary tensors have elements for keys.
+const PAGES: [&str; 3] = ["PAGES", "PAGE", "KEYS"];
 
 /// What the strides of the modes are called among the parameters; sequences one after the other have no batches.
 const MODES: [&str; 3] = ["batch", "row", "head"];
@@ -28,18 +28,27 @@ const OF_PAGES: [&str; 3] = ["page", "row", "head"];
 /// Parameters of tensors with rows of heads, or an element for each.
 const OF_ROWS: [&str; 5] = ["q", "k", "v", "o", "lse"];
 
-/// The modes of a tensor with an element for each score, as extents.
-pub(super) fn of_scores(varlen: bool) -> Vec<&'static str> {
-    score_modes(varlen).iter().map(|number| EXTENTS[usize::from(varlen)][*number]).collect()
-}
-
-fn score_modes(varlen: bool) -> &'static [usize] {
-    &[0, 3, 1, 2][usize::from(varlen)..]
-}
-
 impl Attention {
+    /// The modes of a tensor with an element for each score, as numbers of extents.
+    fn score_modes(&self) -> Vec<usize> {
+        let all = [0, 3, 1, if self.paged { 7 } else { 2 }];
+        all[usize::from(self.varlen)..].to_vec()
+    }
+
+    /// The same as names.
+    pub(super) fn of_scores(&self) -> Vec<&'static str> {
+        let all: Vec<&str> = self.extents().into_iter().chain(PAGES).collect();
+        self.score_modes().into_iter().map(|number| all[number]).collect()
+    }
+
+    /// The further extents that there are.
+    fn pages(&self) -> &'static [&'static str] {
+        let count = if self.aux.is_empty() { 2 } else { 3 };
+        &PAGES[..if self.paged { count } else { 0 }]
+    }
+
     pub(super) fn extents(&self) -> [&'static str; 5] {
-        EXTENTS[usize::from(self.varlen) + 2 * usize::from(self.paged)]
+        EXTENTS[if self.paged { 2 } else { usize::from(self.varlen) }]
     }
 
     /// What the strides of the modes of a tensor are called.
@@ -76,13 +85,13 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
     let mut modes = vec![queries.clone(), keys.clone(), keys];
     modes.extend([vec![0], vec![0]].into_iter().filter(|_| recipe.varlen));
     modes.extend([vec![0, 2], vec![0]].into_iter().filter(|_| recipe.paged));
-    modes.extend(recipe.aux.iter().map(|_| score_modes(recipe.varlen).to_vec()));
+    modes.extend(recipe.aux.iter().map(|_| recipe.score_modes()));
     modes.extend(recipe.sinks.then(|| vec![3]));
     let outputs = modes.len();
     let logarithms = queries[..queries.len() - 1].to_vec();
     modes.push(queries);
     modes.extend(recipe.lse.then_some(logarithms));
-    let extents = recipe.extents().into_iter().chain(PAGES.into_iter().filter(|_| recipe.paged));
+    let extents: Vec<&str> = recipe.extents().into_iter().chain(recipe.pages().iter().copied()).collect();
     let shape = ProblemShape::new(extents, modes);
     let elements = [(0, recipe.head), (1, recipe.head), (2, recipe.value()), (outputs, recipe.value())];
     let elements_mode = recipe.modes("q").len();
@@ -97,8 +106,8 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
         "pass Q (B,SQ,HQ,D), K (B,SK,HK,D), V (B,SK,HK,DV), O (B,SQ,HQ,DV), in any order of memory"
     };
     let because = "each query of a head is multiplied with all keys of its sequence, whose values are added up";
-    let example: &[i64] = if recipe.paged { &[2, 3, 7, 6, 2, 15, 16] } else { &[2, 67, 131, 6, 2] };
-    shape.with_example(example).agreeing(because, help)
+    let example: &[i64] = if recipe.paged { &[2, 3, 7, 6, 2, 15, 16, 100] } else { &[2, 67, 131, 6, 2] };
+    shape.with_example(&example[..5 + recipe.pages().len()]).agreeing(because, help)
 }
 
 /// Bytes of K and V that stay in L2 beside what else passes through it: most of the 50 MB of an H100.
@@ -163,15 +172,14 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     };
     let mut rule = Rule::new(params, reach);
     let [b, sq, sk, hq, hk] = recipe.extents().map(|name| rule.param(&name.to_lowercase()));
-    let pages: Vec<Int> =
-        PAGES.into_iter().filter(|_| recipe.paged).map(|name| rule.param(&name.to_lowercase())).collect();
+    let pages: Vec<Int> = recipe.pages().iter().map(|name| rule.param(&name.to_lowercase())).collect();
     for extent in [&b, &sq, &sk, &hq, &hk].into_iter().chain(&pages) {
         rule.steps.require(extent.clone().at_most(MOST), "coordinates are 32-bit integers");
     }
     groups(&mut rule, &hq, &hk);
     for operand in operands(recipe) {
         let (first, rows, heads) = match (operand.param.as_str(), &pages[..]) {
-            ("k" | "v", [pages, page]) => (pages, page, &hk),
+            ("k" | "v", [pages, page, ..]) => (pages, page, &hk),
             ("k" | "v", _) => (&b, &sk, &hk),
             _ => (&b, &sq, &hq),
         };
@@ -186,8 +194,10 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
             }
         }
     }
-    if let [_, page] = &pages[..] {
-        split(&mut rule, of, [&b, &sq, &hq, &hk], sk * page.clone());
+    if let [_, page, keys @ ..] = &pages[..] {
+        rule.steps.require((sk.clone() * page.clone()).at_most(MOST), "positions are 32-bit integers");
+        let keys = keys.iter().fold(sk * page.clone(), |all, keys| all.op(IntOp::Min, keys.clone()));
+        split(&mut rule, of, [&b, &sq, &hq, &hk], keys);
         return rule;
     }
     // Each sequence has less than a tile that is not whole; so have the rows ahead of the first, and behind the last.
@@ -218,7 +228,6 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
 /// A CTA for each tile of rows, key head, split and batch; then one for some rows of O.
 fn split(rule: &mut Rule, of: &Decision, [b, sq, hq, hk]: [&Int; 4], keys: Int) {
     let [rows, values, _] = of.tiling.tile;
-    rule.steps.require(keys.clone().at_most(MOST), "positions are 32-bit integers");
     let splits = rule.steps.set("splits_of_keys", keys.ceil_div(i64::from(of.recipe.split)));
     rule.derive("splits", splits.clone());
     let group = hq.clone() / hk.clone().op(IntOp::Max, 1);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Attention, launch};
+use super::Attention;
 use crate::diagnostic::Code;
 use crate::expr::{Checked, Compute, Function};
 use crate::plan::checks::{self, Checks};
@@ -14,9 +14,9 @@ use crate::view::Access;
 pub(super) const PLACES: usize = 5;
 
 /// Operands and parameters that the family has.
-const OWN: [&str; 22] = [
+const OWN: [&str; 23] = [
     "Q", "K", "V", "O", "Lse", "Sinks", "StartsQ", "StartsK", "B", "SQ", "SK", "HQ", "HK", "Starts", "TQ", "TK",
-    "Scale", "Table", "Lengths", "Entries", "Pages", "Page",
+    "Scale", "Table", "Lengths", "Entries", "Pages", "Page", "Keys",
 ];
 
 /// Scalars of a window, and tensors that the templates name themselves.
@@ -71,7 +71,7 @@ impl Attention {
     }
 
     fn strides(&self, checks: &mut Checks) -> bool {
-        let modes = launch::of_scores(self.varlen);
+        let modes = self.of_scores();
         let mut fits = true;
         for (name, spec) in self.names().tensors.iter().zip(&self.aux) {
             let units = spec.strides.iter().filter(|stride| **stride == ModeStride::Unit).count();

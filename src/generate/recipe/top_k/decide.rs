@@ -20,7 +20,7 @@ use crate::view::Access;
 pub(super) const ELEMENTS: &str = "elements";
 /// Elements of a row that the threads have at a time, where they choose.
 const AT_ONCE: u32 = 4096;
-/// Elements of a thread, at most: each takes a register for its order, and a part of one for itself.
+/// Elements of a thread, at most: they are in registers until the candidates among them are known.
 const HELD: u32 = 64;
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(super) struct Decision {
 /// Threads of a row and vectors of a thread.
 fn schedule(recipe: &TopK, vec: u32, checks: &mut Checks) -> Option<(u32, u32)> {
     let k = recipe.k;
-    let because = "each thread ranks one result, and a launch has as many columns of results";
+    let because = "each thread writes one result, and a launch has as many columns of results";
     let holds = checks.require(
         (1..=MOST).contains(&k),
         Code::TileSize,
@@ -52,7 +52,7 @@ fn schedule(recipe: &TopK, vec: u32, checks: &mut Checks) -> Option<(u32, u32)> 
     let whole = threads % WARP as u32 == 0 && (k..=Arch::MAX_THREADS as u32).contains(&threads);
     let found = format!("threads={threads}, k={k}");
     let required = format!("a multiple of {WARP} from {k} to {}", Arch::MAX_THREADS);
-    let because = "warps are whole, and the largest elements of as many threads bound the k-th";
+    let because = "warps are whole, and each thread writes one result";
     let whole = !holds || checks.require(whole, Code::ThreadCount, found, &required, because, "threads=auto");
     let chunks = recipe.chunks.unwrap_or((AT_ONCE / threads.max(1) / vec).clamp(1, HELD / vec));
     let (found, required) = (format!("chunks={chunks}"), format!("1 to {}", HELD / vec));
@@ -151,9 +151,11 @@ pub(super) fn plan_as(recipe: &TopK, name: &str, targets: &Targets) -> Result<Pl
         .with_constant(2, 1, k.into())
         .with_example(&[67, i64::from(k) + 447]);
     let params = ParamStruct::of(&operands, &shape, &[]);
-    // An order for each thread, the candidates, the bound and how many there are.
-    let smem = Bytes(u64::from(decision.threads) * (4 + 2 * 8) + 16);
-    let entry = |name: &str| Entry::new(name, decision.threads, smem);
+    // Two columns and two candidates of each thread, the bound of each warp, the limit, and how many candidates there are.
+    let threads = u64::from(decision.threads);
+    let smem = Bytes((threads * 2 * (4 + 8) + threads / WARP as u64 * 4 + 2 * 4).next_multiple_of(8));
+    // Without it nvcc keeps a second CTA in mind and spills four bytes on sm_80.
+    let entry = |name: &str| Entry { min_blocks: Some(1), ..Entry::new(name, decision.threads, smem) };
     let draft = Draft {
         rule: rule(&decision, &params),
         problem: Some(shape),
@@ -173,6 +175,10 @@ impl KernelPlan for Decision {
     #[cfg(feature = "emit")]
     fn header(&self, plan: &Plan) -> String {
         super::emit::header(self, plan)
+    }
+
+    fn spills_denied(&self) -> bool {
+        true
     }
 
     fn reference(&self) -> Option<&dyn Reference> {

@@ -3,6 +3,7 @@
 use askama::Template;
 
 use super::decide::{Decision, ELEMENTS};
+use crate::dtype::DType;
 use crate::emit;
 use crate::expr::{Compute, Helpers};
 use crate::plan::Plan;
@@ -21,6 +22,8 @@ struct Text<'a> {
     helpers: String,
     /// An element as f32.
     loaded: String,
+    /// Two elements in a register, as PTX names them.
+    pair: Option<&'static str>,
 }
 
 pub(super) fn header(of: &Decision, plan: &Plan) -> String {
@@ -37,5 +40,10 @@ pub(super) fn header(of: &Decision, plan: &Plan) -> String {
         columns: "LoadX",
         helpers: helpers.to_string(),
         loaded,
+        pair: match of.recipe.dtype {
+            DType::F16 => Some("f16x2"),
+            DType::Bf16 => Some("bf16x2"),
+            _ => None,
+        },
     })
 }
