@@ -6,11 +6,21 @@ CUTE_DEVICE
 auto
 all_[[ s.param ]](Params const& params)
 {
-  return make_tensor(make_gmem_ptr(static_cast<float const*>(params.[[ s.param ]])),
+  return make_tensor(make_gmem_ptr(static_cast<[[ c.scale() ]] const*>(params.[[ s.param ]])),
                      [[ s.shape ]],
                      [[ s.strides ]]);  // ((ROWS,BLOCKS),k[[ s.modes_l ]])
 }
 {% endfor %}
+{%- if c.has_exponents() %}
+// 2^(exponent - 127): 255 is NaN, and 0 gives a number below the normal ones.
+CUTE_DEVICE
+float
+power_of_two(uint8_t exponent)
+{
+  uint32_t const bits = exponent == 0 ? 1u << 22 : uint32_t(exponent) << 23;
+  return __uint_as_float(exponent == 255 ? bits | 1u << 22 : bits);
+}
+{% endif %}
 // Copies the scales of this CTA's k-tiles as stages become empty: of rows along mode Mode of D. Addresses are computed once a tile,
 // because consumers wait for what a single warp does for each k-tile.
 template <int Mode, int Granule, class Copy, class MS, class SS>
@@ -41,21 +51,38 @@ produce_scales(Copy const& copy, Scheduler tiles, MS const& mS, SS const& sS, Ba
     int const end   = size<0>(gS);
 {%- endmatch %}
     int const row = begin + get<Mode>(crd) * size<Mode>(TileD{}) + get<0>(tScS(0)) * Granule;  // of the lane's first scale
-    float const* next = &gS(row, first);                                                       // of the next k-tile
+    [[ c.scale() ]] const* next = &gS(row, first);                                                       // of the next k-tile
     CUTE_NO_UNROLL
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+{%- if c.has_exponents() %}
+      // They arrive while the stage is still read.
+      uint8_t exponents[decltype(size(tScS))::value];
+      CUTE_UNROLL
+      for (int i = 0; i < size(tScS); ++i) {
+        bool const is_inside = lane < size(copy) && row + i * size(copy) * Granule < end;
+        exponents[i] = is_inside ? next[i * apart] : 0;
+      }
+{%- endif %}
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // on a new barrier, a wait for the previous phase returns at once
       Tensor tSsS_k = tSsS(_,_,_,pipe.stage);                                                  // (CPY,CPY_GRANULES,_1)
       CUTE_UNROLL
       for (int i = 0; i < size(tScS); ++i) {
         if (lane < size(copy)) {
+{%- if c.has_exponents() %}
+          tSsS_k(i) = power_of_two(exponents[i]);
+{%- else %}
           bool const is_inside = row + i * size(copy) * Granule < end;
           SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>::copy(next[i * apart], tSsS_k(i), is_inside);
+{%- endif %}
         }
       }
       next += stride<1>(gS);
+{%- if c.has_exponents() %}
+      barriers.full[pipe.stage].arrive();
+{%- else %}
       // Every lane arrives when its copies are there.
       cutlass::arch::cpasync_barrier_arrive_noinc(reinterpret_cast<uint64_t*>(&barriers.full[pipe.stage]));
+{%- endif %}
       pipe.advance();
     }
   }

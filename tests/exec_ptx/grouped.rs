@@ -1,5 +1,5 @@
 //! Products of groups of rows: groups of any length, none, one row, all rows in one; ends that go back, and past the last row. Each in
-//! every mode, element by element; rows of no group are never written. A defect that was there once is planted, and found.
+//! every mode, element by element; rows of no group are never written. Planted defects are found.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ use crate::together::of_entries;
 /// Scales of blocks: a tile begins at any row of ScaleA, and each group has a matrix of ScaleB. And a D that is quantised.
 const SCALED: [&str; 2] = [
     "dtype=e4m3\nout=f32\npromote=128\nscale_a=1x128\nscale_b=128x128\ngroups=rows\nschedule=pingpong\ntile=64x64x128\nstages=2\ncluster=1x2\nctas=4",
-    "dtype=e4m3\ndtype_b=e5m2\nout=e4m3\npromote=128\nscale_a=128x128\nscale_b=1x128\nscale_d=1x128\ngroups=masked\ntile=64x128x128\nstages=2\ncluster=1x1\nctas=3\nepilogue=|a, bias| relu(a + bias)\naux=f32:(0,1,?)",
+    "dtype=e4m3\ndtype_b=e5m2\nout=e4m3\npromote=128\nscale_a=128x128\nscale_b=1x128\nscale_d=1x128\ngroups=masked\ntile=64x128x128\nstages=2\ncluster=1x1\nctas=3\nepilogue=|a, bias| 1000 - abs(a + bias)\naux=f32:(0,1,?)",
 ];
 
 /// Whose rows of A are taken for those of a group in the planted defect.
@@ -46,30 +46,40 @@ const KERNELS: [(Arch, &[&str]); 2] = [
     ),
 ];
 
-/// Reads whole tiles of A where the group has fewer rows, as long as A has that many.
-fn planted() -> (Kernel, Vec<SourceFile>) {
+/// Of each architecture a kernel with a defect: whole tiles of A are read where the group has fewer rows, as long as A has that many; and
+/// a row's largest result is found among columns that D does not have, too.
+fn planted(arch: Arch) -> (Kernel, Vec<SourceFile>) {
+    let (settings, from, to) = match arch {
+        Arch::Sm80 => {
+            (OF_INTEGERS, "whole_tiles = make_coord(anew(rows_of(crd_D)", "whole_tiles = make_coord(anew(params.m")
+        }
+        _ => (SCALED[1], "get<1>(tCcD(at(i))) < params.n ?", "true ?"),
+    };
     // Of another name than the kernel without the defect.
-    let kernel = gemm(&format!("{OF_INTEGERS}\nsm80_stream_k=0"), Arch::Sm80);
-    let is_whole = "whole_tiles = make_coord(anew(";
-    let files = kernel.changed("rows of A", &format!("{is_whole}rows_of(crd_D)"), &format!("{is_whole}params.m"));
+    let kernel = gemm(&format!("{settings}\nsm80_stream_k=0"), arch);
+    let files = kernel.changed(settings, from, to);
     (kernel, files)
 }
 
-static COMPILED: LazyLock<Vec<(Kernel, String)>> = LazyLock::new(|| {
-    let of = |(arch, all): (Arch, &[&str])| {
+type Texts = Vec<(Kernel, String)>;
+
+/// The kernels, and those with a defect.
+static COMPILED: LazyLock<[Texts; 2]> = LazyLock::new(|| {
+    let (mut right, mut wrong) = (Texts::new(), Texts::new());
+    for (arch, all) in KERNELS {
         let of = |settings: &&str| {
             let kernel = gemm(settings, arch);
             let files = kernel.unit.files().to_vec();
             (kernel, files)
         };
-        // The last of sm_80 has a defect.
-        let kernels: Vec<_> = all.iter().map(of).chain((arch == Arch::Sm80).then(planted)).collect();
+        let kernels: Vec<_> = all.iter().map(of).chain([planted(arch)]).collect();
         let sources: Vec<_> = kernels.iter().map(|(kernel, files)| (&kernel.plan, files.as_slice())).collect();
         let whole = text(&sources).unwrap_or_else(|e| panic!("{e}"));
-        let texts: Vec<String> = kernels.iter().map(|(kernel, _)| of_entries(&whole, kernel)).collect();
-        kernels.into_iter().map(|(kernel, _)| kernel).zip(texts).collect::<Vec<_>>()
-    };
-    KERNELS.into_iter().flat_map(of).collect()
+        let mut texts: Texts = kernels.iter().map(|(kernel, _)| (kernel.clone(), of_entries(&whole, kernel))).collect();
+        wrong.extend(texts.pop());
+        right.extend(texts);
+    }
+    [right, wrong]
 });
 
 /// Ragged groups with every kind of length; a last group that ends with the matrix, and is shorter than a tile; all rows in one; ends that go back, and past the last row; more groups than a warp has
@@ -104,9 +114,9 @@ fn problems(kernel: &Kernel) -> Vec<Problem> {
     let is_scaled = kernel.plan.operands().iter().any(|operand| operand.name == "ScaleA");
     // K is more than a block of scales, and no multiple of one.
     let of = |(seed, ends): (u64, Vec<i64>)| {
-        let (gap, fill) = if seed % 2 == 0 { (8, Fill::Integers) } else { (1, Fill::Normal) };
-        let (n, k) = if is_scaled { (136, 208) } else { (72, 80) };
-        let m = ends.iter().max().filter(|_| is_scaled).map_or(202, |end| end + 30);
+        let (gap, fill) = if seed % 2 == 0 { (16, Fill::Integers) } else { (1, Fill::Normal) };
+        let (n, k) = if is_scaled { (144, 208) } else { (72, 80) };
+        let m = ends.iter().max().filter(|_| is_scaled).map_or(202, |end| (end + 31) / 2 * 2);
         grouped(&kernel.plan, [m + seed as i64 % 2, n, k], &ends, Some(gap), fill, seed)
     };
     let scaled = if is_scaled { vec![around_blocks(kernel); 2] } else { Vec::new() };
@@ -115,8 +125,7 @@ fn problems(kernel: &Kernel) -> Vec<Problem> {
 
 #[test]
 fn groups_of_any_length_are_right_and_silent() {
-    let (_, right) = COMPILED.split_last().expect("kernels");
-    for (kernel, ptx) in right {
+    for (kernel, ptx) in &COMPILED[0] {
         is_right(kernel, program(kernel, ptx.as_str()), problems(kernel));
     }
 }
@@ -124,7 +133,7 @@ fn groups_of_any_length_are_right_and_silent() {
 /// The last group ends with A and has fewer rows than a tile.
 #[test]
 fn rows_that_are_read_past_the_end_of_a_are_found() {
-    let (kernel, ptx) = COMPILED.last().expect("kernels");
+    let (kernel, ptx) = &COMPILED[1][1];
     let found = |ends: &[i64]| {
         let problem = grouped(&kernel.plan, [202, 72, 80], ends, None, Fill::Integers, 1);
         let report = launch(kernel, &program(kernel, ptx.as_str()).with(BOUNDED), &problem).report;
@@ -137,4 +146,16 @@ fn rows_that_are_read_past_the_end_of_a_are_found() {
         matches!(&found.target, Some(Target::Tensor { name, coordinate, .. }) if name == "A" && coordinate[0] >= 202),
         "{found}"
     );
+}
+
+/// The last 16 columns of D share a scale. Columns behind them would give 1000, which is more.
+#[test]
+fn a_scale_of_columns_that_d_does_not_have_is_found() {
+    let (kernel, ptx) = &COMPILED[1][0];
+    let wrong = |columns: i64| {
+        let problem = grouped(&kernel.plan, [6, columns, 208], &[3, 6], Some(16), Fill::Integers, 2);
+        launch(kernel, &program(kernel, ptx.as_str()).with(BOUNDED), &problem).wrong
+    };
+    assert_eq!(wrong(128), None, "all columns of the tile are there");
+    assert!(wrong(144).is_some_and(|found| found.contains("ScaleD")), "{kernel}");
 }

@@ -2,9 +2,10 @@
 
 use super::spread::{EXACT, Terms};
 use super::sums::{Computed, counted, is_integer, packed};
+use crate::dtype::DType;
 use crate::expr::Bounds;
 use crate::plan::{BlockScales, SCALED_K};
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, power_of_two};
 
 /// Elements of K that share a scale.
 const BLOCK: usize = SCALED_K as usize;
@@ -26,7 +27,13 @@ impl Blocks {
         Self {
             counts: [extent(0, 0), extent(0, 1), extent(1, 1)],
             rows: rows.map(|rows| rows.unsigned_abs().max(1) as usize),
-            scales: scales.map(|of| packed(of, of.shape().get(2).map_or(1, |l| l.unsigned_abs() as usize))),
+            scales: scales.map(|of| {
+                let mut all = packed(of, of.shape().get(2).map_or(1, |l| l.unsigned_abs() as usize));
+                if of.dtype() == DType::U8 {
+                    all.iter_mut().for_each(|exponent| *exponent = power_of_two(*exponent as u8));
+                }
+                all
+            }),
         }
     }
 
@@ -140,6 +147,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn scales_of_a_byte_are_powers_of_two() {
+        let all: Vec<f32> = (0..=u8::MAX).map(power_of_two).collect();
+        assert!(all[..255].windows(2).all(|pair| pair[1] == 2.0 * pair[0]) && all[127] == 1.0 && all[255].is_nan());
+        assert_eq!((all[0].to_bits(), all[254].to_bits()), (1 << 22, 254 << 23));
+        let ones = |shape: &[i64]| Tensor::of(&[E4m3(0x38); 200], shape).expect("small");
+        let scales = |bytes: [u8; 2], shape: &[i64]| Tensor::of(&bytes, shape).expect("two");
+        let (of_a, of_b) = (scales([128, 130], &[1, 2]), scales([127, 129], &[2, 1]));
+        let scales = Some(([&of_a, &of_b], [1, 1]));
+        let all = Computed::new(
+            &ones(&[1, 200]),
+            &ones(&[200, 1]),
+            [1, 1, 200, 1],
+            Arithmetic::Fp8 { promoted: 128 },
+            scales,
+        );
+        assert_eq!(all.starting_at(0).next(), Bounds::point(128.0 * 2.0 + 72.0 * 8.0 * 4.0));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 
 use super::guards::{GuardReport, check};
 use super::parallel::{self, GRAIN};
-use super::scalar::{Scalar, with_scalar};
+use super::scalar::{Scalar, power_of_two, with_scalar};
 use super::walk::{InMemory, Walk};
 use crate::diagnostic::debug_as_display;
 use crate::dtype::{DType, Element};
@@ -410,7 +410,10 @@ impl Tensor {
             for at in self.offsets() {
                 let blocks = crd.iter().zip(block.iter().chain(core::iter::repeat(&1)));
                 let scale: i64 = blocks.zip(strides.stride()).map(|((c, block), stride)| c / block * stride).sum();
-                let scale = usize::try_from(scale).ok().and_then(|at| scales.span::<f32>()?.get(at).copied());
+                let scale = usize::try_from(scale).ok().and_then(|at| match scales.dtype() {
+                    DType::U8 => Some(power_of_two(*scales.span::<u8>()?.get(at)?)),
+                    _ => scales.span::<f32>()?.get(at).copied(),
+                });
                 to[at] = from[at].value() as f32 * scale.unwrap_or(f32::NAN);
                 for mode in (0..crd.len()).rev() {
                     crd[mode] += 1;

@@ -12,7 +12,7 @@ pub use guards::{GuardReport, GuardViolation, Place};
 pub use host::{ShapeMismatch, Tensor, TensorError, TensorLayout};
 pub use parallel::Done;
 pub use scalar::Scalar;
-pub(crate) use scalar::{carried, value, with_scalar};
+pub(crate) use scalar::{carried, power_of_two, value, with_scalar};
 pub use walk::Elements;
 #[cfg(feature = "npy")]
 pub(crate) use walk::Walk;

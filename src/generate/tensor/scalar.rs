@@ -168,6 +168,11 @@ pub(crate) fn carried(dtype: DType, bits: u64, mut sources: impl Iterator<Item =
     quiet != 0 && sources.any(|s| s | quiet == bits)
 }
 
+/// 2^(exponent - 127), as a scale of a byte has it; NaN for 255.
+pub(crate) fn power_of_two(exponent: u8) -> f32 {
+    if exponent == u8::MAX { f32::NAN } else { libm::ldexpf(1.0, i32::from(exponent) - 127) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

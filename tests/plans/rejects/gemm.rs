@@ -87,6 +87,13 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("a root of integers", rejected("dtype=i8\nepilogue=sqrt(a)")),
         ("8-bit floats beside others, promoted within k-tiles", narrow("dtype=bf16\ndtype_b=e5m2\npromote=128")),
         ("a scale without the other", narrow("dtype=e4m3\nscale_a=1x128")),
+        (
+            "an input that is called as the scales of blocks are",
+            narrow(
+                "dtype=e4m3\npromote=128\nscale_a=1x128\nscale_b=128x128\ntile=128x128x128\nepilogue=|a, scale_a| a * scale_a\naux=f32:(1,0)",
+            ),
+        ),
+        ("a type of scales that there are not", narrow("dtype=e4m3\nscale_type=ue8m0")),
         ("scales of more or fewer elements", narrow("dtype=e4m3\nscale_a=1x128\nscale_b=128x128\ntile=128x128x64")),
         ("a type of D that 8-bit floats have none of", narrow("dtype=e4m3\nout=e5m2\npromote=96")),
         ("rows of a D of 8 bits that no swizzle has", narrow("dtype=e4m3\nout=e4m3\ntile=128x80x128")),

@@ -5,7 +5,7 @@ use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::expr::{Compute, Function};
 use cutemplate::plan::{Plan, ProblemShape};
-use cutemplate::recipe::gemm::{Block, Consumers, Factors};
+use cutemplate::recipe::gemm::{Block, Consumers, Factors, ScaleType};
 use cutemplate::recipe::product::{Extents, Major};
 use cutemplate::recipe::{Gemm, Raster, Recipe};
 use cutemplate::verify::{Fill, TensorLayout};
@@ -139,6 +139,9 @@ pub(crate) fn drawn(index: u64) -> Gemm {
         let n = &mut recipe.tile.0[1];
         *n = if any { *n } else { (*n).min(128) };
     }
+    if recipe.scale_a.is_some() || any {
+        recipe.scale_type = random.pick(ScaleType::ALL);
+    }
     let whole = recipe.split_k == 1 && recipe.stream_k == 0 && recipe.d == Major::Row && recipe.epilogue.outputs() == 1;
     if recipe.out == DType::E4m3 && (any || whole && recipe.tile.0[1] % 128 == 0) && random.chance(50) {
         recipe.scale_d = Some(random.pick(if any { Block::ALL } else { &[Block::Row] }));
@@ -190,7 +193,7 @@ pub(crate) fn grouped(
 ) -> Problem {
     let mut problem = placed(plan, &[m, n, k, ends.len() as i64], gap, fill, seed);
     let operand = plan.operands().iter().position(|operand| operand.dtype == DType::I32).expect("ends of groups");
-    problem.planted = (0..).zip(ends).map(|(group, end)| (operand, vec![group], *end as f32)).collect();
+    problem.planted.extend((0..).zip(ends).map(|(group, end)| (operand, vec![group], *end as f32)));
     problem
 }
 
@@ -205,5 +208,31 @@ fn placed(plan: &Plan, extents: &[i64], gap: Option<i64>, fill: Fill, seed: u64)
     let inputs = plan.operands().iter().filter(|operand| operand.access == Access::Read).count();
     let fills = (0..inputs).map(|_| fill).collect();
     let scalars = plan.scalars().iter().map(|_| 2.0).collect();
-    Problem { layouts: layouts.collect(), in_place: vec![None; inputs], scalars, fills, planted: Vec::new(), seed }
+    let planted = exponents(plan, &shapes, fill, seed);
+    Problem { layouts: layouts.collect(), in_place: vec![None; inputs], scalars, fills, planted, seed }
+}
+
+/// Scales that are powers of two: small integers beside integers, else numbers around 1, and with special values the smallest one and NaN.
+fn exponents(plan: &Plan, shapes: &[Vec<i64>], fill: Fill, seed: u64) -> Vec<(usize, Vec<u64>, f32)> {
+    let of_bytes =
+        plan.operands().iter().zip(shapes).enumerate().filter(|(_, (operand, _))| operand.dtype == DType::U8);
+    let mut planted = Vec::new();
+    for (operand, (_, shape)) in of_bytes {
+        let mut coordinate = vec![0; shape.len()];
+        for element in 0..shape.iter().product::<i64>() as u64 {
+            let mut rest = element;
+            for (at, extent) in coordinate.iter_mut().zip(shape).rev() {
+                (*at, rest) = (rest % *extent as u64, rest / *extent as u64);
+            }
+            let drawn = (element * 7919 + seed * 31 + operand as u64) % 101;
+            let exponent = match fill {
+                Fill::Integers | Fill::Small => 127 + drawn % 3,
+                Fill::Specials if drawn == 0 => 255,
+                Fill::Specials if drawn == 1 => 0,
+                _ => 120 + drawn % 14,
+            };
+            planted.push((operand, coordinate.clone(), exponent as f32));
+        }
+    }
+    planted
 }

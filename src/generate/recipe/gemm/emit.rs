@@ -2,10 +2,10 @@
 
 use askama::Template;
 
-use super::Factors;
 use super::budget::{Budget, Warpgroups, Warps};
 use super::decide::Part;
 use super::tilings::Scales;
+use super::{Factors, ScaleType};
 use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::Helpers;
@@ -190,6 +190,16 @@ impl Common<'_> {
     /// The scales of blocks of A and B.
     fn scales(&self) -> &[ScalesText] {
         &self.scales
+    }
+
+    /// Whether they are powers of two, a byte each.
+    fn has_exponents(&self) -> bool {
+        self.part.recipe.scale_type == ScaleType::Ue8m0
+    }
+
+    /// The type of a scale in global memory.
+    fn scale(&self) -> &'static str {
+        self.part.recipe.scale_type.dtype().cxx()
     }
 
     fn has_scales(&self) -> bool {

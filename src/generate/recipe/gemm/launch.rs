@@ -197,19 +197,19 @@ impl Gemm {
         let of_b = self.dtype_b.unwrap_or(self.dtype);
         let (dtypes, majors) = ([self.dtype.dtype(), of_b.dtype(), self.out], [self.a, self.b, self.d]);
         let mut operands = self.epilogue().operands(product.has_c(), dtypes, majors);
-        let scales = |name, of, access| {
+        let scales = |name, of, dtype, access| {
             let strides = vec![ModeStride::Dynamic; if self.have_l(of) { 3 } else { 2 }];
-            Operand::new(name, DType::F32, access, &strides)
+            Operand::new(name, dtype, access, &strides)
         };
         let outputs = operands.len() - self.epilogue.outputs();
         if self.scale_d.is_some() {
-            operands.insert(outputs, scales(SCALE_D, "D", Access::Write));
+            operands.insert(outputs, scales(SCALE_D, "D", DType::F32, Access::Write));
         }
         if self.block_scales().is_some() {
             // They come ahead of what says where groups end.
             let at = outputs - usize::from(self.groups.operand().is_some());
-            let [a, b] = SCALES;
-            drop(operands.splice(at..at, [scales(a, "A", Access::Read), scales(b, "B", Access::Read)]));
+            let ([a, b], dtype) = (SCALES, self.scale_type.dtype());
+            drop(operands.splice(at..at, [("A", a), ("B", b)].map(|(of, name)| scales(name, of, dtype, Access::Read))));
         }
         if self.is_turned() {
             for [a, b] in pairs(&operands) {

@@ -26,6 +26,7 @@ use half::{bf16, f16};
 
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::PlanError;
+use crate::digest::Digest;
 use crate::dtype::{DType, E4m3, E5m2};
 use crate::expr::{Compute, Function};
 use crate::model::Machine;
@@ -86,6 +87,8 @@ recipe! {
         scale_a: Option<Block>, "1x128", if this.scale_a.is_some();
         /// the same of B: one for 128 elements of a column, or for 128 columns of them; A and B both have them, or neither
         scale_b: Option<Block>, "128x128", if this.scale_b.is_some();
+        /// type of these scales: f32, or ue8m0, powers of two of a byte each
+        scale_type: ScaleType, "ue8m0", if this.scale_type != ScaleType::F32;
         /// e4m3 D: the epilogue quantises it, and writes scales of D, f32, one for 128 elements of a row; see [`Gemm::quantised`]: 1x128
         scale_d: Option<Block>, "1x128", if this.scale_d.is_some();
         /// type of C and D: f32, or that of A and B; of 8-bit floats f16, bf16, f32 or e4m3; of i8 i32, f16, bf16 or f32
@@ -251,7 +254,28 @@ impl Block {
     }
 }
 
-as_displayed!(Block, Consumers, Factors, Groups);
+named! {
+    /// The type of block scales.
+    #[derive(Default)]
+    ScaleType, "scale_type":
+    /// IEEE 754 binary32.
+    #[default]
+    F32 = "f32",
+    /// 2^(b - 127) for a byte b; 255 is NaN.
+    Ue8m0 = "ue8m0",
+}
+
+impl ScaleType {
+    /// The type of a scale in memory.
+    pub fn dtype(self) -> DType {
+        match self {
+            ScaleType::F32 => DType::F32,
+            ScaleType::Ue8m0 => DType::U8,
+        }
+    }
+}
+
+as_displayed!(Block, Consumers, Factors, Groups, ScaleType);
 
 /// CTAs of a launch, at most: for the text of older architectures one for each tile, of all but the largest products.
 const MOST_CTAS: u32 = 1 << 16;
@@ -316,6 +340,7 @@ impl Default for Gemm {
             promote: 0,
             scale_a: None,
             scale_b: None,
+            scale_type: ScaleType::F32,
             scale_d: None,
             out: DType::F16,
             epilogue: accumulator(),
@@ -340,6 +365,23 @@ impl Default for Gemm {
             sm80_ctas: MOST_CTAS,
         }
     }
+}
+
+/// A name that a kernel may have: of a long one the begin, and a digest of all of it.
+fn shortened(name: String) -> String {
+    const MOST: usize = 64;
+    if name.len() <= MOST {
+        return name;
+    }
+    let digest = Digest::of(name.as_bytes()).to_string();
+    let begin: Vec<&str> = name
+        .split('_')
+        .scan(0, |end, part| {
+            *end += part.len() + 1;
+            (*end + 8 <= MOST).then_some(part)
+        })
+        .collect();
+    format!("{}_{}", begin.join("_"), &digest[..8])
 }
 
 /// The arguments of one launch: A, B, C, auxiliary tensors, D, and the values of the run-time scalars.
@@ -455,6 +497,9 @@ impl Recipe for Gemm {
         }
         if let Some([of_a, of_b]) = self.block_scales() {
             name += &format!("_scales{of_a}x{of_b}");
+            if self.scale_type != ScaleType::F32 {
+                name += &format!("_{}", self.scale_type);
+            }
         }
         if self.scale_d.is_some() {
             name += "_quantised";
@@ -490,6 +535,6 @@ impl Recipe for Gemm {
         if self.stream_k != usual.stream_k {
             name += "_stream_k";
         }
-        name
+        shortened(name)
     }
 }

@@ -1,6 +1,6 @@
 //! Checks of settings that no architecture allows, and of combinations of settings.
 
-use super::{Block, Consumers, Gemm, MOST_CTAS};
+use super::{Block, Consumers, Gemm, MOST_CTAS, ScaleType};
 use crate::diagnostic::Code;
 use crate::dtype::DType;
 use crate::plan::checks::Checks;
@@ -52,6 +52,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     groups(recipe, &mut refuse);
     scales(recipe, &mut refuse);
     quantised(recipe, &mut refuse);
+    names(recipe, &mut refuse);
     // A row of D is swizzled.
     let least = least_columns(recipe);
     let wgmma: Vec<u32> = (1..=256 / least).map(|count| least * count).collect();
@@ -204,7 +205,12 @@ fn scales(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static 
     let (every, k) = (recipe.promote, recipe.tile.0[2]);
     let found = |of: Option<Block>| of.map_or_else(|| "auto".to_owned(), |block| block.to_string());
     match [recipe.scale_a, recipe.scale_b] {
-        [None, None] => {}
+        [None, None] if recipe.scale_type == ScaleType::F32 => {}
+        [None, None] => {
+            let because = "it is the type of scales of blocks; others are epilogue inputs, whose types `aux` says";
+            let found = format!("scale_type = {}", recipe.scale_type);
+            refuse(Code::TensorCount, found, "scale_a and scale_b".to_owned(), because, "scale_type=f32");
+        }
         [Some(Block::Square), Some(_)] if recipe.groups == Groups::Rows => {
             let because = "a group begins at any row, and so within a block of 128 rows of A";
             let found = "scale_a = 128x128, groups = rows".to_owned();
@@ -240,6 +246,19 @@ fn scales(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static 
                 "scale_a=1x128 and scale_b=128x128",
             );
         }
+    }
+}
+
+/// Why inputs and scalars of the epilogue cannot be called so.
+fn names(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
+    let Gemm { scale_a, scale_b, scale_d, epilogue, .. } = recipe;
+    let own = [("scale_a", scale_a), ("scale_b", scale_b), ("scale_d", scale_d)];
+    let taken =
+        |name: &str| epilogue.input_names().chain(epilogue.scalars().iter().map(String::as_str)).any(|own| own == name);
+    for (name, _) in own.into_iter().filter(|(name, scales)| scales.is_some() && taken(name)) {
+        let found = format!("an input or scalar `{name}` of the epilogue, and the setting {name}");
+        let because = "the tensor of scales that the setting adds has this name";
+        refuse(Code::TensorCount, found, "another name".to_owned(), because, "call it `row_scale`");
     }
 }
 

@@ -5,7 +5,7 @@ mod sm80;
 pub(super) use sm80::sm80;
 
 use super::own::TextSettings;
-use super::{Consumers, Factors, Gemm, raster};
+use super::{Consumers, Factors, Gemm, ScaleType, raster};
 use crate::arch::Arch;
 use crate::atom::Operand;
 use crate::dtype::DType;
@@ -193,6 +193,11 @@ impl Scales {
         let threads = Layout::new(pair([lanes, 1])?, pair([1, lanes])?)?;
         let global =
             Global { modes: [self.mode, 1 - self.mode], contiguous: 0, align: Bytes(4), ..Global::matrix(name) };
+        // cp.async has no bytes. A thread widens them.
+        let (op, guard) = match recipe.scale_type {
+            ScaleType::F32 => (CopyOp::CpAsync(Bytes(4)), Guard::ZeroFill),
+            ScaleType::Ue8m0 => (CopyOp::Universal(Bytes(4)), Guard::Elements),
+        };
         let copy = TileCopy {
             name: ["CopyScaleA", "CopyScaleB"][self.mode],
             what: ["copy of the scales of A", "copy of the scales of B"][self.mode],
@@ -200,8 +205,8 @@ impl Scales {
             dtype: DType::F32,
             from: Place::Global(Global { outer: recipe.have_l(["A", "B"][self.mode]).into(), ..global }),
             to: Place::Shared(name),
-            engine: Engine::Threads { op: CopyOp::CpAsync(Bytes(4)), threads, values: Layout::unit() },
-            guard: Guard::ZeroFill,
+            engine: Engine::Threads { op, threads, values: Layout::unit() },
+            guard,
             completes: Completion::Mbarrier,
             split: None,
         };

@@ -193,3 +193,34 @@ impl Gemm {
         self.with_epilogue(function, vec![bias])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::recipe::Recipe;
+    use crate::recipe::gemm::ScaleType;
+
+    #[test]
+    fn scales_go_with_groups_and_with_a_quantised_d() {
+        let e4m3 = Gemm::of(DType::E4m3).expect("a type");
+        let mut names = BTreeSet::new();
+        for grouped in [e4m3.clone(), e4m3.clone().grouped(), e4m3.masked()] {
+            let blocks = grouped.clone().block_scaled(Block::Row, Block::Square);
+            let powers = Gemm { scale_type: ScaleType::Ue8m0, ..blocks.clone() };
+            for scaled in [grouped.clone().scaled(), grouped.scaled_rows(), blocks, powers] {
+                for recipe in [scaled.clone(), scaled.quantised()] {
+                    let plan = recipe.plan(&recipe.usual_targets()).unwrap_or_else(|error| panic!("{error}"));
+                    names.insert(plan.name().to_owned());
+                    // Each group has scales of its own matrix of B, and D's lie as its rows do.
+                    let rank = |name: &str| plan.operands().iter().find(|o| o.name == name).map(|o| o.strides.len());
+                    let of = |ours: &str, matrix: &str| rank(ours).is_none_or(|found| Some(found) == rank(matrix));
+                    assert!(of("ScaleA", "A") && of("ScaleB", "B") && of("ScaleD", "D"), "{}", plan.name());
+                }
+            }
+        }
+        // `scaled` and `scaled_rows` differ in what their inputs are, which a name does not say.
+        assert_eq!(names.len(), 3 * 2 * 3);
+    }
+}
