@@ -765,7 +765,7 @@ store(Params const& params, Work const& work, TOrO& tOrO, Rows& softmax, SharedS
       rows_o(row,n) = sum == 0 ? 0 : __fmul_rn(rows_o(row,n), reciprocal);
     }
   }
-  Tensor rows_c = by_rows(Output{}.get_slice(threadIdx.x).partition_C(cO));                      // (ROWS,COLUMNS) -> (query,element)
+  Tensor rows_c = by_rows(Output{}.get_slice(threadIdx.x).partition_C(cO));  // (ROWS,COLUMNS) -> (query,element)
   auto const ptr_lse = static_cast<float*>(params.lse)
                      + (work.q.sequence * params.lse_batch + work.q.head * params.lse_head);
   CUTE_UNROLL

@@ -197,8 +197,8 @@ larger_of(uint64_t const* values, uint64_t own)
   return larger + (values[larger] > own ? 1 : 0);
 }
 
-// Sorts the candidates of n columns, and keeps the columns of K at most: each warp sorts 32 at a time, and each value looks for its place
-// in the lists of others.
+// Sorts the candidates of n columns, and keeps the columns of K at most: each warp sorts 32 at a time, and each value looks
+// for its place in the lists of others.
 template <class Row>
 CUTE_DEVICE
 int
