@@ -27,9 +27,9 @@ pub struct Global {
     pub modes: [usize; 2],
     /// The mode whose neighbours are neighbours in memory: 0 for M- or N-major, 1 for K-major.
     pub contiguous: usize,
-    /// What the address of each row of that mode is a multiple of; a launch checks the base and the leading dimension.
+    /// What the address of each row of that mode is a multiple of; the rule of the launch demands it of base and leading dimension.
     pub align: Bytes,
-    /// What the extent along that mode is a multiple of, in elements; a launch checks it, or has rows padded with zeros.
+    /// What the extent along that mode is a multiple of, in elements; the rule of the launch demands it, or pads rows with zeros.
     pub multiple: i64,
     /// Further modes, such as batches and heads: a matrix for each of their coordinates, at any distance.
     pub outer: usize,
@@ -60,7 +60,7 @@ pub enum CopyOp {
 }
 
 impl Global {
-    /// A row-major matrix of any extents at any address.
+    /// A row-major matrix of any extents at any address, so copied byte by byte: for wider copies set `align` to their bytes.
     pub const fn matrix(tensor: &'static str) -> Self {
         Self { tensor, modes: [0, 1], contiguous: 1, align: Bytes(1), multiple: 1, outer: 0, whole: false }
     }

@@ -26,14 +26,15 @@ impl TileCopy {
         if !fits {
             flaws.push(
                 Law::Guarded,
-                format!("{}: {:?}", self.what, self.guard),
+                format!("{}: guard {:?}", self.what, self.guard),
                 "a predicate for each instruction, or a tensor map",
                 "the last tiles of a matrix reach past its end",
             );
         }
         // One predicate decides over a whole vector.
         if let (Guard::ZeroFill | Guard::Predicate, Engine::Threads { op, .. }) = (&self.guard, &self.engine) {
-            let vector = (op.width().0 / self.dtype.bytes().0) as i64;
+            // A copy of less than an element is a flaw of its own.
+            let vector = (op.width().0 / self.dtype.bytes().0).max(1) as i64;
             if global.multiple % vector != 0 {
                 flaws.push(
                     Law::Guarded,

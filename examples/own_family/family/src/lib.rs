@@ -190,7 +190,8 @@ fn rule(recipe: &Gated, params: &ParamStruct) -> Rule {
         let one = m.clone().at_most(1);
         rule.steps.require(one.op(cutemplate::plan::IntOp::Or, stride.divides_by(VECTOR)), "rows are aligned");
     }
-    let blocks = [m.clone().ceil_div(i64::from(recipe.rows)), n.clone().ceil_div(GROUP), 1.into()];
+    let order = order(i64::from(recipe.rows));
+    let blocks = order.extents(&order.pieces, |name| rule.param(name));
     rule.grid(Int::from(0).less(m).and(Int::from(0).less(n)), blocks);
     rule
 }
