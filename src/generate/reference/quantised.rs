@@ -189,19 +189,26 @@ mod tests {
     use super::*;
     use crate::arch::{Arch, Targets};
     use crate::dtype::E4m3;
+    use crate::plan::Case;
+    use crate::recipe::gemm::Factors;
     use crate::recipe::{Gemm, Recipe};
     use crate::tensor::Tensor;
-    use crate::verify;
 
-    /// What is right of D (1,130) = A (1,1) times B (1,130), A being 1, with these elements of B: for each element, then for both scales.
-    fn accepted(b: &[E4m3], d: &[u8; 130], scales: [f32; 2]) -> [u64; 2] {
-        let recipe = Gemm::default().with_factors(crate::recipe::gemm::Factors::E4m3).quantised();
+    /// How many scales and elements are wrong, of D (1,130) = A (1,1) times B (1,130), A being 1.
+    fn wrong(b: &[E4m3], d: &[u8; 130], scales: [f32; 2]) -> [usize; 2] {
+        let recipe = Gemm::default().with_factors(Factors::E4m3).quantised();
         let plan = recipe.plan(&Targets::new([Arch::Sm90a]).expect("one")).expect("a right recipe");
         let tensor = |bits: &[E4m3], shape: &[i64]| Tensor::of(bits, shape).expect("small");
         let (a, b) = (tensor(&[E4m3(0x38)], &[1, 1]), tensor(b, &[1, 130]));
-        let (s, d) = (Tensor::of(&scales, &[1, 2]).expect("two"), tensor(&d.map(E4m3), &[1, 130]));
-        let verdicts = verify::check(&plan, &[&a, &b], &[], &[&s, &d]).expect("of the plan");
-        [verdicts[0].mismatches, verdicts[1].mismatches]
+        let case = Case { abi: plan.abi(), inputs: &[&a, &b], scalars: &[], written: &[], baseline: None };
+        let groups = plan.reference().expect("a product").accepted(&case).expect("its inputs");
+        let found = [scales.map(|x| u64::from(x.to_bits())).to_vec(), d.map(u64::from).to_vec()];
+        let count = |(of, dtype): (usize, DType)| {
+            let mut cursor = groups[of].starting_at(0);
+            let is_wrong = |bits: &&u64| !cursor.accepted().expect("a value")[0].accepts(dtype, **bits);
+            found[of].iter().filter(is_wrong).count()
+        };
+        [(0, DType::F32), (1, DType::E4m3)].map(count)
     }
 
     #[test]
@@ -212,19 +219,18 @@ mod tests {
         // 448, 224 and -448.
         (d[5], d[7], d[129]) = (0x7e, 0x76, 0xfe);
         let scales = [2.0 / 448.0, 3.0 / 448.0];
-        assert_eq!(accepted(&b, &d, scales), [0, 0]);
-        assert_eq!(accepted(&b, &d, [scales[1], scales[0]]), [2, 0]);
+        assert_eq!(wrong(&b, &d, scales), [0, 0]);
+        assert_eq!(wrong(&b, &d, [scales[1], scales[0]]), [2, 0]);
         d[7] = 0x75;
-        assert_eq!(accepted(&b, &d, scales), [0, 1], "sums that are exact have one result");
+        assert_eq!(wrong(&b, &d, scales), [0, 1], "sums that are exact have one result");
         // Where all are 0, so are the elements, and the scale is 1.
         (b[129], d[129], d[7]) = (E4m3(0), 0, 0x76);
-        assert_eq!(accepted(&b, &d, [scales[0], 1.0]), [0, 0]);
-        // One NaN makes NaN of all that share its scale.
-        b[128] = E4m3(0x7f);
-        (d[128], d[129]) = (0x7f, 0x7f);
-        assert_eq!(accepted(&b, &d, [scales[0], f32::NAN]), [0, 0]);
-        d[129] = 0;
-        assert_eq!(accepted(&b, &d, [scales[0], 1.0]), [1, 1]);
+        assert_eq!(wrong(&b, &d, [scales[0], 1.0]), [0, 0]);
+        // One NaN makes a NaN of the scale that it shares.
+        (b[128], d[128]) = (E4m3(0x7f), 0x7f);
+        assert_eq!(wrong(&b, &d, [scales[0], f32::NAN]), [0, 0]);
+        d[128] = 0;
+        assert_eq!(wrong(&b, &d, [scales[0], 1.0]), [1, 1]);
     }
 
     #[test]
