@@ -54,8 +54,9 @@ fn every_artifact_opens_and_holds_a_fatbin() {
         attention_f16_64_scored_sinks
         attention_bf16_64_causal_paged_lse
     );
+    let append = opened!(append_bf16_128x64_rotary96_queries);
     assert_eq!(
-        add + apply + sgemm + gemm + sum + rows + attention,
+        add + apply + sgemm + gemm + sum + rows + attention + append,
         entries,
         "this test names every kernel of the catalogue"
     );

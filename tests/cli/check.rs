@@ -40,7 +40,7 @@ fn list_of_a_family_tells_defaults_and_functions() {
             assert!(one_line(&listed).contains(setting["doc"].as_str().expect("a doc")), "{setting}");
         }
         let functions = row["functions"].as_array().expect("functions");
-        assert_eq!(functions.is_empty(), ["elementwise_add", "top_k", "attention"].contains(&family.name));
+        assert_eq!(functions.is_empty(), ["elementwise_add", "top_k", "attention", "append"].contains(&family.name));
         assert!(functions.iter().all(|f| listed.contains(f.as_str().expect("a function"))), "{listed}");
     }
     let shown = good(&["list", "sum"]);
@@ -209,7 +209,7 @@ fn check_shows_every_entry_of_a_plan_and_of_a_launch() {
 fn check_predicts_every_family() {
     for family in cutemplate::recipe::FAMILIES {
         let problem = family.problem.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
-        if ["attention", "top_k"].contains(&family.name) {
+        if ["attention", "append", "top_k"].contains(&family.name) {
             let told = text(&tool(&["check", family.name, "--problem", &problem]).stderr);
             assert!(told.contains(&format!("there is no model of `{}` yet", family.name)), "{told}");
             continue;

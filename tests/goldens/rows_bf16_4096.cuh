@@ -372,7 +372,7 @@ traverse(rows_bf16_4096_params const& params, int row_tile, Columns& columns)
   Step0 const step0{};
   auto state0 = Sum::nothing();
   for (int i = 0; i < tiles; ++i) {
-    int const tile = rank * RowTiles + i;
+    [[maybe_unused]] int const tile = rank * RowTiles + i;
     auto const inside = inside_of(tile);
     CUTE_UNROLL
     for (int c = 0; c < Chunks; ++c) {
@@ -406,7 +406,7 @@ traverse(rows_bf16_4096_params const& params, int row_tile, Columns& columns)
 
   Step2 const step2{};
   for (int i = 0; i < tiles; ++i) {
-    int const tile = rank * RowTiles + i;
+    [[maybe_unused]] int const tile = rank * RowTiles + i;
     auto const inside = inside_of(tile);
     CUTE_UNROLL
     for (int c = 0; c < Chunks; ++c) {

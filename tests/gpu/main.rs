@@ -1,6 +1,7 @@
 //! Contract: launches are refused or right: against a stand-in for the driver, and on a GPU where there is one.
 #![cfg(feature = "cuda")]
 
+mod append;
 mod apply;
 mod attention;
 mod baseline;

@@ -39,7 +39,7 @@ fn nothing_is_launched_for_outputs_without_elements_and_sums_of_nothing_are_writ
                     let scalars = vec![1.0; part.scalars().len()];
                     let bound = part.bind_with(&views, &scalars);
                     // Query heads cannot share no key heads, and no columns have no largest.
-                    let refused = ["HQ = 6, HK = 0", "a row has k results"];
+                    let refused = ["HQ = 6, HK = 0", "a row has k results", "POSITIONS = 0"];
                     let why = bound.as_ref().err().map(ToString::to_string).unwrap_or_default();
                     if refused.iter().any(|known| why.contains(known)) {
                         continue;
@@ -47,7 +47,9 @@ fn nothing_is_launched_for_outputs_without_elements_and_sums_of_nothing_are_writ
                     let bound = bound.unwrap_or_else(|error| panic!("{}, {problem:?}: {error}", part.name()));
                     let written = views.iter().filter(|view| view.access != Access::Read);
                     let empty = written.clone().all(|view| view.available == Elements(0));
-                    assert_eq!(bound.launches().is_empty(), empty, "{}, {problem:?}", part.name());
+                    // Without new rows the pages keep what they hold.
+                    let keeps = family.name == "append" && bound.launches().is_empty();
+                    assert!(keeps || bound.launches().is_empty() == empty, "{}, {problem:?}", part.name());
                     assert!(!empty || bound.workspace().is_none(), "{}, {problem:?}", part.name());
                     if empty {
                         nothing += 1;

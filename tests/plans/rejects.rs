@@ -2,6 +2,7 @@
 //!
 //! `UPDATE_EXPECT=1 cargo test --test plans rejects::` writes the texts; read them as the user who made the mistake would.
 
+mod append;
 mod apply;
 mod attention;
 pub(crate) mod gemm;
@@ -149,6 +150,7 @@ fn every_refusal_says_what_was_found_required_why_and_what_helps() {
     expect_file!["rejects/rows.txt"].assert_eq(&texts(rows::all()));
     expect_file!["rejects/top_k.txt"].assert_eq(&texts(top_k::all()));
     expect_file!["rejects/attention.txt"].assert_eq(&texts(attention::all()));
+    expect_file!["rejects/append.txt"].assert_eq(&texts(append::all()));
     expect_file!["rejects/own.txt"].assert_eq(&texts(own::all()));
 }
 
@@ -170,6 +172,7 @@ fn every_code_has_a_reject() {
         .chain(rows::all())
         .chain(top_k::all())
         .chain(attention::all())
+        .chain(append::all())
         .chain(own::all());
     let mut seen: BTreeSet<Code> = rejects.flat_map(|(_, d)| d).map(|d| d.code).collect();
     for (code, why) in SHADOWED {

@@ -79,7 +79,7 @@ enum How {
 fn accepted_by(reference: &RowProgram, tensors: &[Tensor], scalars: &[f64]) -> Vec<Vec<Accept>> {
     let plan: Plan = Sum::default().plan(&Targets::default()).expect("a plan, for its operands' names");
     let inputs: Vec<&Tensor> = tensors.iter().collect();
-    let case = Case { abi: plan.abi(), inputs: &inputs, scalars, baseline: None };
+    let case = Case { abi: plan.abi(), inputs: &inputs, scalars, written: &[], baseline: None };
     let groups = reference.accepted(&case).unwrap_or_else(|error| panic!("{reference:?}: {error}"));
     let mut outputs = Vec::new();
     for group in &groups {

@@ -1,6 +1,7 @@
 //! Contract: the kernel of any accepted recipe is right as PTX, and what is wrong with a text is found there.
 #![cfg(all(feature = "build", feature = "ptx"))]
 
+mod append;
 mod apply;
 mod attention;
 mod expressions;

@@ -1,9 +1,10 @@
 //! Which kernels nvcc compiles together.
 
 use crate::ptx_set::PtxSet;
-use crate::{apply, rows, sgemm, sum, top_k, turned, variations};
+use crate::{append, apply, rows, sgemm, sum, top_k, turned, variations};
 
 pub(crate) static KERNELS: PtxSet = PtxSet::new(|| {
-    let tensors = [apply::of_nvcc(), turned::of_nvcc(), sum::of_nvcc(), rows::of_nvcc(), top_k::of_nvcc()];
+    let tensors =
+        [append::of_nvcc(), apply::of_nvcc(), turned::of_nvcc(), sum::of_nvcc(), rows::of_nvcc(), top_k::of_nvcc()];
     [tensors.concat(), sgemm::of_nvcc(), variations::of_nvcc()].concat()
 });

@@ -210,6 +210,12 @@ impl ProblemShape {
         self.told(read.map(|(_, modes)| modes).zip(shapes))
     }
 
+    /// The same, where operands that are written tell extents, too: all shapes in the order of the operands.
+    pub(crate) fn problem_of_all(&self, shapes: &[&[i64]]) -> Option<Vec<i64>> {
+        (shapes.len() == self.modes.len()).then_some(())?;
+        self.told(self.modes.iter().zip(shapes))
+    }
+
     /// Of each extent the first shape that has it.
     fn told<'a>(&self, shapes: impl Iterator<Item = (&'a Vec<ModeExtent>, &'a &'a [i64])>) -> Option<Vec<i64>> {
         let mut told = vec![None; self.extents.len()];

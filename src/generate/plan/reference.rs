@@ -53,6 +53,8 @@ pub struct Case<'a, 'c> {
     pub inputs: &'c [&'a Tensor],
     /// The values of its run-time scalars.
     pub scalars: &'c [f64],
+    /// The shapes of what it writes, in the order of its operands; empty where they are not known.
+    pub written: &'c [Vec<i64>],
     /// Sums of another implementation, which take the place of sums computed here.
     pub baseline: Option<Baseline<'a>>,
 }

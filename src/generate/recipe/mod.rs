@@ -1,6 +1,7 @@
 //! Recipes: the user's description of a kernel. One folder or file per kernel family, and the registry that everything
 //! else derives from.
 
+pub mod append;
 pub mod attention;
 pub mod elementwise_add;
 pub mod elementwise_apply;
@@ -21,6 +22,7 @@ pub mod top_k;
 
 use core::fmt;
 
+pub use append::Append;
 pub use attention::Attention;
 pub use elementwise_add::ElementwiseAdd;
 pub use elementwise_apply::ElementwiseApply;

@@ -6,7 +6,7 @@ use crate::model::Machine;
 use crate::near;
 use crate::plan::Plan;
 use crate::recipe::product::{Problem, Record};
-use crate::recipe::{Attention, ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Rows, Sgemm, Sum, TopK};
+use crate::recipe::{Append, Attention, ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Rows, Sgemm, Sum, TopK};
 use crate::settings::{Setting, Settings};
 
 /// Every kernel family.
@@ -19,6 +19,7 @@ pub const FAMILIES: &[Family] = &[
     Family::of::<Rows>(),
     Family::of::<TopK>(),
     Family::of::<Attention>(),
+    Family::of::<Append>(),
 ];
 
 /// All settings of a recipe, or why there is none.

@@ -13,8 +13,9 @@ use crate::view::Access;
 /// Elements that a report names, at most.
 const NAMED: usize = 8;
 
-/// The value of an element, and the most that a right kernel may differ from it before it is rounded to its type.
-type Function = Box<dyn Fn(&At<'_>) -> (f64, f64) + Send + Sync>;
+/// The value of an element, and the most that a right kernel may differ from it before it is rounded to its type; `None` where a
+/// kernel writes none.
+type Function = Box<dyn Fn(&At<'_>) -> Option<(f64, f64)> + Send + Sync>;
 
 /// A number for the extents of a problem.
 type Count<T> = Box<dyn Fn(&[i64]) -> T + Send + Sync>;
@@ -54,7 +55,13 @@ impl Each {
     /// The next output, in the order of the operands: its value at a coordinate, and the most that a right kernel may differ from
     /// that before it is rounded to its type; 0 where there is one value.
     #[must_use]
-    pub fn output(mut self, function: impl Fn(&At<'_>) -> (f64, f64) + Send + Sync + 'static) -> Self {
+    pub fn output(self, function: impl Fn(&At<'_>) -> (f64, f64) + Send + Sync + 'static) -> Self {
+        self.output_where(move |at| Some(function(at)))
+    }
+
+    /// The same for an output of which a kernel writes a part: `None` where it keeps what it held.
+    #[must_use]
+    pub fn output_where(mut self, function: impl Fn(&At<'_>) -> Option<(f64, f64)> + Send + Sync + 'static) -> Self {
         self.outputs.push(Box::new(function));
         self
     }
@@ -78,6 +85,7 @@ impl Each {
 #[derive(Debug)]
 pub struct At<'a> {
     coordinate: &'a [i64],
+    problem: &'a [i64],
     read: &'a [&'a Operand],
     inputs: &'a [&'a Tensor],
     scalars: &'a [f64],
@@ -97,6 +105,11 @@ impl At<'_> {
     /// The coordinate.
     pub fn coordinate(&self) -> &[i64] {
         self.coordinate
+    }
+
+    /// The extents of the problem.
+    pub fn problem(&self) -> &[i64] {
+        self.problem
     }
 
     /// The extents of an input, by its number among those that are read.
@@ -134,7 +147,15 @@ impl Reference for Each {
         let unfit = || case.unfit(format!("{:?}, of shapes that do not fit together", case.inputs));
         let shape = case.abi.problem_shape().ok_or_else(unfit)?;
         let told: Vec<&[i64]> = case.inputs.iter().map(|input| input.shape()).collect();
-        let problem = shape.problem_of_inputs(operands, &told).ok_or_else(unfit)?;
+        let (mut inputs, mut outputs) = (told.iter(), case.written.iter());
+        let all = operands.iter().map_while(|operand| match operand.access {
+            Access::Read => inputs.next().copied(),
+            _ => outputs.next().map(Vec::as_slice),
+        });
+        let all: Vec<&[i64]> = all.collect();
+        // Inputs tell most problems by themselves.
+        let problem = shape.problem_of_inputs(operands, &told).or_else(|| shape.problem_of_all(&all));
+        let problem = problem.ok_or_else(unfit)?;
         let shapes = shape.shapes(&problem).ok_or_else(unfit)?;
         let fits = |((operand, shape), told): ((&Operand, &Vec<i64>), &&[i64])| {
             operand.access != Access::Read || shape == told
@@ -151,6 +172,7 @@ impl Reference for Each {
             let part = Part {
                 function,
                 shape,
+                problem: problem.clone(),
                 read: read.iter().map(|(operand, _)| *operand).collect(),
                 inputs: case.inputs.to_vec(),
                 scalars: case.scalars.to_vec(),
@@ -173,6 +195,7 @@ impl Reference for Each {
 struct Part<'a> {
     function: &'a Function,
     shape: Vec<i64>,
+    problem: Vec<i64>,
     read: Vec<&'a Operand>,
     inputs: Vec<&'a Tensor>,
     scalars: Vec<f64>,
@@ -192,7 +215,7 @@ impl Accepted for Part<'_> {
     }
 
     fn starting_at(&self, index: u64) -> Box<dyn Cursor + '_> {
-        Box::new(Next { part: self, index, reads: Reads::default() })
+        Box::new(Next { part: self, index, reads: Reads::default(), written: true })
     }
 }
 
@@ -201,6 +224,8 @@ struct Next<'a> {
     part: &'a Part<'a>,
     index: u64,
     reads: Reads,
+    /// Whether a kernel writes the last coordinate.
+    written: bool,
 }
 
 impl Cursor for Next<'_> {
@@ -209,14 +234,22 @@ impl Cursor for Next<'_> {
         self.index += 1;
         let at = At {
             coordinate: &coordinate,
+            problem: &self.part.problem,
             read: &self.part.read,
             inputs: &self.part.inputs,
             scalars: &self.part.scalars,
             reads: RefCell::default(),
         };
-        let (value, error) = (self.part.function)(&at);
+        let found = (self.part.function)(&at);
         self.reads = at.reads.into_inner();
+        self.written = found.is_some();
+        // What is not written keeps the mark, a NaN.
+        let (value, error) = found.unwrap_or((f64::NAN, 0.0));
         Ok(Outputs::from_iter([Accept::within(value, error)]))
+    }
+
+    fn is_written(&self) -> bool {
+        self.written
     }
 
     fn inputs(&self) -> Vec<InputElement> {
@@ -225,6 +258,6 @@ impl Cursor for Next<'_> {
 
     fn carries(&self, dtype: DType, bits: u64) -> bool {
         let same = self.reads.nans.iter().filter(|(of, _)| *of == dtype);
-        carried(dtype, bits, same.map(|(_, bits)| *bits))
+        !self.written || carried(dtype, bits, same.map(|(_, bits)| *bits))
     }
 }

@@ -15,16 +15,21 @@ fn accepted<'a>(
     plan: &'a Plan,
     inputs: &[&'a Tensor],
     scalars: &[f64],
+    written: &[Vec<i64>],
     baseline: Option<Baseline<'a>>,
 ) -> Result<Vec<Box<dyn Accepted + 'a>>, ReferenceError> {
     let family = || plan.family().to_owned();
     let reference = plan.reference().ok_or_else(|| ReferenceError::Family { family: family() })?;
-    let case = Case { abi: plan.abi(), inputs, scalars, baseline };
+    let case = Case { abi: plan.abi(), inputs, scalars, written, baseline };
     let fits = |(operand, tensor): (&Operand, &&Tensor)| operand.dtype == tensor.dtype();
     if case.read().count() != inputs.len() || !case.read().zip(inputs).all(fits) {
         return Err(case.unfit(format!("{inputs:?}")));
     }
     reference.accepted(&case)
+}
+
+fn shapes(outputs: &[&Tensor]) -> Vec<Vec<i64>> {
+    outputs.iter().map(|output| output.shape().to_vec()).collect()
 }
 
 /// The numbers of the outputs that each group has, which are those of the plan, of the shapes that its problem has.
@@ -83,7 +88,8 @@ pub fn fill_unwritten(
     scalars: &[f64],
     outputs: &mut [Tensor],
 ) -> Result<(), ReferenceError> {
-    let groups = accepted(plan, inputs, scalars, None)?;
+    let written = shapes(&outputs.iter().collect::<Vec<_>>());
+    let groups = accepted(plan, inputs, scalars, &written, None)?;
     let ranges = fit(plan, &groups, &outputs.iter().collect::<Vec<_>>())?;
     outputs.iter_mut().for_each(Tensor::fill_unwritten);
     for (group, range) in groups.iter().zip(ranges) {
@@ -186,7 +192,7 @@ pub fn check_watched(
     outputs: &[&Tensor],
     done: Done<'_>,
 ) -> Result<Vec<Verdict>, ReferenceError> {
-    verdicts(plan, &accepted(plan, inputs, scalars, None)?, outputs, done)
+    verdicts(plan, &accepted(plan, inputs, scalars, &shapes(outputs), None)?, outputs, done)
 }
 
 /// The same for a product whose sums another implementation computed, such as a library on a GPU: in time proportional to the
@@ -206,7 +212,7 @@ pub fn check_against(
     outputs: &[&Tensor],
     baseline: Baseline<'_>,
 ) -> Result<Vec<Verdict>, ReferenceError> {
-    verdicts(plan, &accepted(plan, inputs, scalars, Some(baseline))?, outputs, &|_| {})
+    verdicts(plan, &accepted(plan, inputs, scalars, &shapes(outputs), Some(baseline))?, outputs, &|_| {})
 }
 
 /// What one thread found of one output: its first mismatches with their indices, and how many there are.

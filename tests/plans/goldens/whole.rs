@@ -6,7 +6,8 @@ use std::path::Path;
 use super::emitted::{CATALOGUE, FILES, Files};
 
 /// The texts that are kept whole, with the reason for each. Their `.cuh`, `.cu` and `_params.h` are in `tests/goldens`.
-const TEXTS: [(&str, &str); 8] = [
+const TEXTS: [(&str, &str); 9] = [
+    ("append_bf16_128x64_rotary96_queries", "append: rows of pages, pairs that are rotated"),
     (
         "attention_f16_72x40_window_lse_sm90a",
         "attention on sm_90a: TMA, WGMMA with weights in registers, ping-pong, works in turn, online softmax",

@@ -228,10 +228,10 @@ pub(crate) fn packed(
 }
 
 /// Modes of any order, with gaps that leave rows at multiples of 16 bytes; an input may repeat what it has along a mode.
-fn layouts(plan: &Plan, random: &mut Random, shapes: &[Vec<i64>]) -> Vec<TensorLayout> {
+pub(super) fn layouts(plan: &Plan, random: &mut Random, shapes: &[Vec<i64>]) -> Vec<TensorLayout> {
     let by_tma = plan.params().fields().iter().any(|field| field.ty == ParamType::TensorMap);
     let layout = |(operand, shape): (&Operand, &Vec<i64>)| {
-        if !["Q", "K", "V", "O", "Lse"].contains(&operand.name) {
+        if !["Q", "K", "V", "O", "Lse", "NewK", "NewV", "Rotated"].contains(&operand.name) {
             return TensorLayout::from(operand.layout(shape, None).expect("few elements"));
         }
         let (of_vectors, reads) = (operand.dtype != DType::F32, operand.access == Access::Read);

@@ -2,6 +2,7 @@
 //! What runs the kernels, executor or GPU, is the caller's.
 #![allow(dead_code, unused_imports, reason = "each test file uses a part of it")]
 
+pub(crate) mod append;
 pub(crate) mod apply;
 pub(crate) mod attention;
 pub(crate) mod gemm;

@@ -7,12 +7,12 @@ use cutemplate::dtype::DType;
 use cutemplate::exec::{self, Buffer, Job, Program, Report};
 use cutemplate::expr::round;
 use cutemplate::plan::{ModeStride, Operand, Plan};
-use cutemplate::recipe::{Attention, Recipe, TopK};
+use cutemplate::recipe::{Append, Attention, Recipe, TopK};
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 use cutemplate::view::{Access, ViewLayout, ViewRef};
 
-use super::{Random, attention, sgemm};
+use super::{Random, append, attention, sgemm};
 
 /// Extents around the borders of vectors, warps and tiles.
 const EXTENTS: &[i64] = &[
@@ -54,6 +54,7 @@ impl Problem {
         match plan.product() {
             Some(product) => sgemm::problem(plan, product, random, elements),
             None if plan.family() == Attention::FAMILY => attention::problem(plan, random, elements),
+            None if plan.family() == Append::FAMILY => append::problem(plan, random),
             None => Problem::of_tensors(plan, random, elements),
         }
     }

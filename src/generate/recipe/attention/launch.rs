@@ -48,7 +48,7 @@ impl Attention {
     }
 
     pub(super) fn extents(&self) -> [&'static str; 5] {
-        EXTENTS[usize::from(self.varlen) + 2 * usize::from(self.paged)]
+        EXTENTS[if self.paged { 2 } else { usize::from(self.varlen) }]
     }
 
     /// What the strides of the modes of a tensor are called.

@@ -1,0 +1,168 @@
+//! Checks, tilings, and the plan.
+
+use super::launch::{self, VECTOR};
+use super::{Append, reference};
+use crate::arch::Targets;
+use crate::diagnostic::{Code, PlanError};
+use crate::dtype::DType;
+use crate::layout::{Layout, LayoutError};
+use crate::plan::checks::{self, Checks};
+use crate::plan::{Draft, Entry, Fact, KernelPlan, ParamStruct, Plan, Reference};
+use crate::reference::Each;
+use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, Role, Task, TileCopy, Tiling};
+use crate::units::Bytes;
+
+/// Threads of a CTA.
+const THREADS: i64 = 128;
+/// The longest rows.
+const LONGEST: u32 = 256;
+
+#[derive(Debug)]
+pub(super) struct Decision {
+    pub(super) recipe: Append,
+    /// Of the rotated elements of keys and queries, of their other ones, and of values.
+    pub(super) tilings: Vec<Tiling>,
+    /// Rows of a CTA, of keys and of values.
+    pub(super) rows: [i64; 2],
+    reference: Each,
+}
+
+/// Lanes that share a row of so many vectors: each has as many. One lane has none of none.
+fn lanes(vectors: i64) -> i64 {
+    if vectors == 0 { 1 } else { 1 << vectors.trailing_zeros() }
+}
+
+/// Rows from their tensor to registers, and from there to their place: a vector of each thread at a time.
+fn moved(
+    [load, store]: [&'static str; 2],
+    [from, to]: [&'static str; 2],
+    [rows, elements]: [i64; 2],
+    lanes: i64,
+    dtype: DType,
+) -> Result<Tiling, LayoutError> {
+    let row = |number: i64, apart: i64, along: i64| {
+        Layout::from_modes([Layout::mode_of(number, apart)?, Layout::mode_of(along, 1)?])
+    };
+    // Rows of the tile are those of all heads of all new keys; each of its elements has one thread.
+    let place = |tensor| {
+        let (align, multiple) = (Bytes(16), VECTOR);
+        Place::Global(Global { modes: [1, 3], align, multiple, outer: 2, ..Global::matrix(tensor) })
+    };
+    let copy = |name, what, from, to| {
+        Ok::<_, LayoutError>(TileCopy {
+            name,
+            what,
+            tile: [rows, elements],
+            dtype,
+            from,
+            to,
+            engine: Engine::Threads {
+                op: CopyOp::Universal(Bytes(16)),
+                threads: row((THREADS / lanes).min(rows), lanes, lanes)?,
+                values: row(1, VECTOR, VECTOR)?,
+            },
+            guard: Guard::Predicate,
+            completes: Completion::Program,
+            split: None,
+        })
+    };
+    let copies = vec![
+        copy(load, "load of new rows", place(from), Place::Threads)?,
+        copy(store, "store of rows in pages", Place::Threads, place(to))?,
+    ];
+    Ok(Tiling {
+        tile: [rows, elements, 1],
+        smem: Vec::new(),
+        pipelines: Vec::new(),
+        copies,
+        mmas: Vec::new(),
+        reduces: Vec::new(),
+        roles: vec![Role { task: Task::All, threads: THREADS as u32, registers: None }],
+        cluster: [1; 3],
+        order: Order::numbered(&[("rows", rows)], None),
+    })
+}
+
+/// The rotated elements of a key, of which a thread has vectors of both halves; the others; and values.
+fn tilings(recipe: &Append) -> Result<(Vec<Tiling>, [i64; 2]), LayoutError> {
+    let [head, value, rotary] = [recipe.head, recipe.value(), recipe.rotary()].map(i64::from);
+    let (others, dtype) = (head - rotary, recipe.dtype);
+    let [of_pairs, of_others, of_values] = [rotary / 2, others, value].map(|elements| lanes(elements / VECTOR));
+    let rows = [if rotary > 0 { of_pairs } else { of_others }, of_values].map(|lanes| THREADS / lanes);
+    let mut all = Vec::new();
+    if rotary > 0 {
+        all.push(moved(["LoadPairs", "StorePairs"], ["NewK", "K"], [rows[0], rotary], of_pairs, dtype)?);
+    }
+    if others > 0 {
+        all.push(moved(["LoadOthers", "StoreOthers"], ["NewK", "K"], [rows[0], others], of_others, dtype)?);
+    }
+    all.push(moved(["LoadValues", "StoreValues"], ["NewV", "V"], [rows[1], value], of_values, dtype)?);
+    Ok((all, rows))
+}
+
+fn decide(recipe: &Append, checks: &mut Checks) -> Option<Decision> {
+    let dtype = recipe.dtype;
+    let because = "rows are copied in vectors of 8 elements";
+    let found = format!("dtype={dtype}");
+    let is_half = matches!(dtype, DType::F16 | DType::Bf16);
+    let mut fits = checks.require(is_half, Code::TileType, found, "f16 or bf16", because, "dtype=bf16");
+    for (key, elements) in [("head", recipe.head), ("value", recipe.value())] {
+        let whole = elements % 8 == 0 && (8..=LONGEST).contains(&elements);
+        let required = format!("a multiple of 8, up to {LONGEST}");
+        fits &= checks.require(
+            whole,
+            Code::TileSize,
+            format!("{key}={elements}"),
+            &required,
+            because,
+            &format!("{key}=64"),
+        );
+    }
+    let rotary = recipe.rotary();
+    let whole = rotary % 16 == 0 && rotary <= recipe.head;
+    let (found, required) = (format!("rotary={rotary}"), format!("a multiple of 16, up to {}", recipe.head));
+    let because = "a thread rotates whole vectors, one of each half";
+    fits &= checks.require(whole, Code::TileSize, found, &required, because, "rotary=16");
+    let rotates = !recipe.queries || rotary > 0;
+    let because = "queries are written to be rotated";
+    fits &=
+        checks.require(rotates, Code::Variant, "queries=true rotary=0".into(), "rotary > 0", because, "queries=false");
+    let (tilings, rows) = checks.sound("rows and threads are layouts", fits.then(|| tilings(recipe)).transpose())??;
+    let mut sound = true;
+    for tiling in &tilings {
+        sound &= checks::proofs(checks, tiling, "rotary=auto");
+    }
+    sound.then(|| Decision { recipe: recipe.clone(), tilings, rows, reference: reference::append(recipe) })
+}
+
+pub(super) fn plan_as(recipe: &Append, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
+    let mut checks = Checks::new(&format!("{recipe:?}"), targets);
+    checks::kernel_name(&mut checks, name);
+    let decision = decide(recipe, &mut checks);
+    let decision = checks.finish(decision)?;
+    let (operands, problem) = (launch::operands(recipe), launch::problem(recipe));
+    let params = ParamStruct::of(&operands, &problem, &[]);
+    let draft = Draft {
+        rule: launch::rule(&decision, &params),
+        problem: Some(problem),
+        entries: vec![Entry::new(name, THREADS as u32, Bytes(0))],
+        operands,
+        params,
+        ..Draft::of(recipe, name, targets)
+    };
+    let facts = decision.tilings.iter().flat_map(Fact::of_tiling).collect();
+    // SAFETY: the proofs show that each element of a row belongs to one thread. The text skips rows past the last, and those whose
+    // position or page is none; the position of a cosine is clamped. The rule refuses rows that are not aligned.
+    Ok(unsafe { draft.of_tensors().plan(decision) }.with_facts(facts))
+}
+
+impl KernelPlan for Decision {
+    #[cfg(feature = "emit")]
+    fn header(&self, plan: &Plan) -> String {
+        super::emit::header(self, plan)
+    }
+
+    fn reference(&self) -> Option<&dyn Reference> {
+        Some(&self.reference)
+    }
+}

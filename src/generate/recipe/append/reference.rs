@@ -1,0 +1,90 @@
+//! What pages and queries must be: two products and their sum for each rotated element, everything else as it was.
+
+use super::launch::PAGE;
+use super::{Append, Pairs};
+use crate::reference::{At, Each};
+
+/// Half the distance between 1 and the next f32, and the smallest f32.
+const U: f64 = 1.0 / 16_777_216.0;
+const LEAST: f64 = 1.401_298_464_324_817e-45;
+
+/// The number of an input.
+struct Inputs {
+    q: usize,
+    cos: usize,
+    sin: usize,
+    table: usize,
+    lengths: usize,
+}
+
+impl Inputs {
+    fn of(recipe: &Append) -> Self {
+        let q = 2;
+        let cos = q + usize::from(recipe.queries);
+        let table = cos + if recipe.rotary() > 0 { 2 } else { 0 };
+        Self { q, cos, sin: cos + 1, table, lengths: table + 1 }
+    }
+
+    /// The position of a sequence's i-th new row.
+    fn position(&self, at: &At<'_>, batch: i64, i: i64) -> i64 {
+        (at.input(self.lengths, &[batch]) as i64).max(0) - at.shape(0)[1] + i
+    }
+
+    /// The new row that goes to a page's row, (batch, i), with its position.
+    fn found(&self, at: &At<'_>, page: i64, row: i64) -> Option<(i64, i64, i64)> {
+        let ([batches, entries], rows) = (at.shape(self.table), *at.problem().get(PAGE)?) else { return None };
+        let all = (0..*batches).flat_map(|batch| (0..at.shape(0)[1]).map(move |i| (batch, i)));
+        let mut all = all.map(|(batch, i)| (batch, i, self.position(at, batch, i)));
+        all.find(|(batch, _, position)| {
+            let inside = *position >= 0 && position / rows < *entries && position % rows == row;
+            inside && at.input(self.table, &[*batch, position / rows]) as i64 == page
+        })
+    }
+
+    /// Element `d` of a row, rotated by its position.
+    fn rotated(&self, recipe: &Append, at: &At<'_>, of: (usize, [i64; 3]), d: i64, position: i64) -> (f64, f64) {
+        let (input, [batch, i, head]) = of;
+        let element = |d: i64| at.input(input, &[batch, i, head, d]);
+        let rotary = i64::from(recipe.rotary());
+        if d >= rotary {
+            return (element(d), 0.0);
+        }
+        let (angle, other, is_first) = match recipe.pairs {
+            Pairs::Half => (d % (rotary / 2), (d + rotary / 2) % rotary, d < rotary / 2),
+            Pairs::Interleaved => (d / 2, d ^ 1, d % 2 == 0),
+        };
+        let position = position.clamp(0, at.shape(self.cos)[0] - 1);
+        let [cos, sin] = [self.cos, self.sin].map(|input| at.input(input, &[position, angle]));
+        let (own, added) = (element(d) * cos, element(other) * if is_first { -sin } else { sin });
+        // A product past the largest f32 is infinite before it is added.
+        let added = if (added as f32).is_finite() { added } else { f64::from(added as f32) };
+        // The product that is added is rounded, and so is the sum.
+        let error = U * (own.abs() + (2.0 + U) * added.abs()) + 2.0 * LEAST;
+        (own + added, if error.is_finite() { error } else { 0.0 })
+    }
+}
+
+pub(super) fn append(recipe: &Append) -> Each {
+    let (inputs, of_values) = (Inputs::of(recipe), Inputs::of(recipe));
+    let (keys, queries) = (recipe.clone(), recipe.clone());
+    let each = Each::new()
+        .output_where(move |at| {
+            let [page, row, head, d] = at.coordinate() else { return None };
+            let (batch, i, position) = inputs.found(at, *page, *row)?;
+            Some(inputs.rotated(&keys, at, (0, [batch, i, *head]), *d, position))
+        })
+        .output_where(move |at| {
+            let [page, row, head, d] = at.coordinate() else { return None };
+            let (batch, i, _) = of_values.found(at, *page, *row)?;
+            Some((at.input(1, &[batch, i, *head, *d]), 0.0))
+        });
+    if !recipe.queries {
+        return each;
+    }
+    let inputs = Inputs::of(recipe);
+    each.output(move |at| {
+        let [batch, i, head, d] = at.coordinate() else { return (f64::NAN, 0.0) };
+        let position = inputs.position(at, *batch, *i);
+        inputs.rotated(&queries, at, (inputs.q, [*batch, *i, *head]), *d, position)
+    })
+}

@@ -1,0 +1,77 @@
+[[ banner ]]
+//
+// New keys and values of each sequence go to its pages. Pairs of elements of a key are rotated by its position.
+// Launch: [[ plan.threads() ]] threads; a block for each tile of rows, along y of keys, of values, and of queries.
+#pragma once
+
+#include <cute/tensor.hpp>
+
+#include "[[ plan.name() ]]_params.h"
+
+namespace cutemplate {
+namespace [[ plan.name() ]] {
+
+using namespace cute;
+
+{% include "ieee.cuh" %}
+
+using Params  = [[ plan.name() ]]_params;
+using Element = [[ element ]];
+
+{% for a in aliases -%}
+using [[ a.name ]] = [[ a.ty ]];  // [[ a.comment ]]
+{% endfor %}
+{% for a in assertions -%}
+static_assert([[ a.condition ]], "[[ a.what ]]");
+{% endfor %}
+{% include "copy_all.cuh" %}
+
+{% include "append/rows.cuh" %}
+{% if recipe.rotary() > 0 %}
+{% include "append/rotate.cuh" %}
+{% endif %}
+// Keys, or queries, of `heads` heads.
+template <class From, class To>
+CUTE_DEVICE
+void
+move_keys(Params const& params, int heads, From const& from, To const& to)
+{
+{%- if recipe.rotary() > 0 %}
+  using Pairs = Shape<Int<[[ rows[0] ]]>,Int<[[ recipe.rotary() ]]>>;
+  auto const rotated = [&](Row const& row, auto&& elements, auto const& crd) { rotate(params, row.position, elements, crd); };
+  move<LoadPairs, StorePairs, Pairs>(params, heads, 0, from, to, rotated);
+{%- endif %}
+{%- if others > 0 %}
+  using Others = Shape<Int<[[ rows[0] ]]>,Int<[[ others ]]>>;
+  move<LoadOthers, StoreOthers, Others>(params, heads, [[ recipe.rotary() ]], from, to, AsTheyAre{});
+{%- endif %}
+}
+
+CUTE_DEVICE
+void
+kernel(Params const& params)
+{
+  assert_ieee();
+  if (blockIdx.y == 0) {
+    auto const from = [&](Row const& row) { return row_in(params.newk, params.newk_stride0, params.newk_stride1, params.newk_stride2, row); };
+    auto const to = [&](Row const& row) { return place_in(params, params.k, params.k_stride0, params.k_stride1, params.k_stride2, row); };
+    move_keys(params, params.hk, from, to);
+  } else if (blockIdx.y == 1) {
+    using Values = Shape<Int<[[ rows[1] ]]>,Int<[[ recipe.value() ]]>>;
+    auto const from = [&](Row const& row) { return row_in(params.newv, params.newv_stride0, params.newv_stride1, params.newv_stride2, row); };
+    auto const to = [&](Row const& row) { return place_in(params, params.v, params.v_stride0, params.v_stride1, params.v_stride2, row); };
+    move<LoadValues, StoreValues, Values>(params, params.hk, 0, from, to, AsTheyAre{});
+{%- if recipe.queries %}
+  } else {
+    auto const from = [&](Row const& row) { return row_in(params.q, params.q_stride0, params.q_stride1, params.q_stride2, row); };
+    auto const to = [&](Row const& row) {
+      auto const ptr = row_in(params.rotated, params.rotated_stride0, params.rotated_stride1, params.rotated_stride2, row);
+      return const_cast<Element*>(ptr);
+    };
+    move_keys(params, params.hq, from, to);
+{%- endif %}
+  }
+}
+
+}  // namespace [[ plan.name() ]]
+}  // namespace cutemplate

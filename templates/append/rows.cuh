@@ -1,0 +1,89 @@
+// A new row: a head of the i-th new key, or query, of a sequence.
+struct Row
+{
+  int batch;
+  int i;
+  int head;
+  int position;  // in the sequence, whose last key is the last new one
+};
+
+CUTE_DEVICE
+Row
+row_of(Params const& params, int number, int heads)
+{
+  auto const [head, i, batch] = idx2crd(number, make_shape(heads, params.sq, params.b));
+  int const keys = cute::max(0, static_cast<int const*>(params.lengths)[batch]);
+  return {batch, i, head, keys - params.sq + i};
+}
+
+// A row of a tensor (B,SQ,H,D).
+CUTE_DEVICE
+Element const*
+row_in(void const* tensor, int64_t batch, int64_t i, int64_t head, Row const& row)
+{
+  return static_cast<Element const*>(tensor) + (row.batch * batch + row.i * i + row.head * head);
+}
+
+// Where a row goes in a tensor (PAGES,PAGE,H,D): nowhere, if its position is not in the table, or if its page is none.
+CUTE_DEVICE
+Element*
+place_in(Params const& params, void* tensor, int64_t page, int64_t of_page, int64_t head, Row const& row)
+{
+  if (row.position < 0 || row.position >= params.entries * params.page) {
+    return nullptr;
+  }
+  auto const entries = static_cast<int const*>(params.table) + row.batch * params.table_stride0;
+  int const number = entries[row.position / params.page];
+  if (number < 0 || number >= params.pages) {
+    return nullptr;
+  }
+  return static_cast<Element*>(tensor) + (number * page + row.position % params.page * of_page + row.head * head);
+}
+
+struct AsTheyAre
+{
+  template <class Elements, class Crd>
+  CUTE_DEVICE
+  void
+  operator()(Row const&, Elements&&, Crd const&) const
+  {}
+};
+
+// Moves a tile of rows, from element `first` on, through registers, where `change` may change them. A thread loads all that it has of
+// a row before it stores any of it: both may be one memory.
+template <class Load, class Store, class Tile, class From, class To, class Change>
+CUTE_DEVICE
+void
+move(Params const& params, int heads, int first, From const& from, To const& to, Change const& change)
+{
+  if (threadIdx.x >= size(Load{})) {
+    return;
+  }
+  Tensor tXcX = Load{}.get_slice(threadIdx.x).partition_S(make_identity_tensor(Tile{}));         // (CPY,CPY_M,CPY_N) -> (row,element)
+  CUTE_UNROLL
+  for (int m = 0; m < size<1>(tXcX); ++m) {
+    int const number = int(blockIdx.x) * size<0>(Tile{}) + get<0>(tXcX(_0{},m,_0{}));
+    if (number >= params.b * params.sq * heads) {
+      continue;
+    }
+    Row const row = row_of(params, number, heads);
+    Element const* const src = from(row);
+    Element* const dst = to(row);
+    if (dst != nullptr) {
+      Tensor rX = make_tensor<Element>(make_shape(size<0>(tXcX), size<2>(tXcX)));                // (CPY,CPY_N)
+      auto const element = [&](int v, int n) { return int(get<1>(tXcX(v,m,n))); };
+      auto const vector = [&](auto* ptr, int n) {
+        return make_tensor(make_gmem_ptr(ptr + first + element(0, n)), make_layout(size<0>(rX)));  // (CPY)
+      };
+      CUTE_UNROLL
+      for (int n = 0; n < size<1>(rX); ++n) {
+        copy_all(Load{}, vector(src, n), rX(_,n));
+      }
+      change(row, rX, element);
+      CUTE_UNROLL
+      for (int n = 0; n < size<1>(rX); ++n) {
+        copy_all(Store{}, rX(_,n), vector(dst, n));
+      }
+    }
+  }
+}
