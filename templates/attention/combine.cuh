@@ -4,11 +4,12 @@ void
 combine(Params const& params)
 {
   auto const all = make_shape(params.hq, params.sq, params.b);
-  int const number = blockIdx.x * [[ rows ]] + threadIdx.x / 32;
+  using Combined = Shape<Int<[[ combined[0] ]]>,Int<[[ combined[1] ]]>>;
+  Tensor tOcO = LoadParts{}.get_slice(threadIdx.x).partition_S(make_identity_tensor(Combined{}))(_,_0{},_);  // (CPY,CPY_N) -> (row,element)
+  int const number = blockIdx.x * size<0>(Combined{}) + get<0>(tOcO(_0{},_0{}));
   if (number >= size(all)) {
     return;
   }
-  int const lane = threadIdx.x % 32;
   auto const [head, query, batch] = idx2crd(number, all);
   int const row = query * group_of(params) + head % group_of(params);
   int const at  = row % size<0>(TileQ{});
@@ -23,8 +24,13 @@ combine(Params const& params)
   }
   float const base = most == -INFINITY ? 0 : most;
   float sum = exp2_approximate(__fsub_rn(sink, base));
-  constexpr int columns = ceil_div(Value{}, _32{});
-  float values[columns] = {};
+  Tensor values = make_tensor<float>(shape(tOcO));                                               // (CPY,CPY_N)
+  Tensor part   = make_fragment_like(values);                                                    // (CPY,CPY_N)
+  clear(values);
+  auto const first_element = [&](int n) { return int(get<1>(tOcO(_0{},n))); };
+  auto const vector = [&](auto* row, int n) {
+    return make_tensor(make_gmem_ptr(row + first_element(n)), make_layout(size<0>(values)));     // (CPY)
+  };
   for (int split = 0; split < params.splits; ++split) {
     int const work = first + split * apart;
     float const* const own = parts.sum(work, at);
@@ -32,10 +38,13 @@ combine(Params const& params)
       float const factor = exp2_approximate(__fsub_rn(own[0], base));
       sum = __fmaf_rn(factor, own[1], sum);
       CUTE_UNROLL
-      for (int n = 0; n < columns; ++n) {
-        int const column = lane + 32 * n;
-        if (column < Value{}) {
-          values[n] = __fmaf_rn(factor, parts.row(work, at)[column], values[n]);
+      for (int n = 0; n < size<1>(values); ++n) {
+        if (first_element(n) < Value{}) {
+          copy_all(LoadParts{}, vector(parts.row(work, at), n), part(_,n));
+          CUTE_UNROLL
+          for (int v = 0; v < size<0>(values); ++v) {
+            values(v,n) = __fmaf_rn(factor, part(v,n), values(v,n));
+          }
         }
       }
     }
@@ -43,15 +52,19 @@ combine(Params const& params)
   auto const ptr_O = static_cast<Element*>(params.o)
                    + (batch * params.o_batch + query * params.o_row + head * params.o_head);
   float const reciprocal = __frcp_rn(sum);
+  Tensor rounded_values = make_tensor<Element>(shape(tOcO));                                     // (CPY,CPY_N)
   CUTE_UNROLL
-  for (int n = 0; n < columns; ++n) {
-    int const column = lane + 32 * n;
-    if (column < Value{}) {
-      ptr_O[column] = Element(sum == 0 ? 0.0f : __fmul_rn(values[n], reciprocal));
+  for (int n = 0; n < size<1>(values); ++n) {
+    CUTE_UNROLL
+    for (int v = 0; v < size<0>(values); ++v) {
+      rounded_values(v,n) = Element(sum == 0 ? 0.0f : __fmul_rn(values(v,n), reciprocal));
+    }
+    if (first_element(n) < Value{}) {
+      copy_all(StoreO{}, rounded_values(_,n), vector(ptr_O, n));
     }
   }
 {%- if c.lse %}
-  if (lane == 0) {
+  if (first_element(0) == 0) {
     constexpr float ln2 = 0.693147180559945f;
     auto const at_lse = batch * params.lse_batch + query * params.lse_row + head * params.lse_head;
     static_cast<float*>(params.lse)[at_lse] = sum == 0 ? -INFINITY : __fmaf_rn(most, ln2, logf(sum));

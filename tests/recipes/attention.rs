@@ -144,8 +144,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "a split too few",
         settings: PAGED,
-        from: "float values[columns] = {};\n  for (int split = 0;",
-        to: "float values[columns] = {};\n  for (int split = 1;",
+        from: "  };\n  for (int split = 0;",
+        to: "  };\n  for (int split = 1;",
     },
     Defect {
         what: "splits overlap",

@@ -371,7 +371,9 @@ impl fmt::Display for CompileError {
             ),
             Some(_) if !self.mend.is_empty() => self.mend.clone(),
             Some(_) => {
-                "an accepted recipe must compile: report it with this text, unless flags or headers were changed".into()
+                "an accepted recipe must compile: report it with this text, unless flags or headers were changed; \
+                 where the family is yours, mend its template"
+                    .into()
             }
             None => "check NVCC and CUDA_HOME; `cutemplate doctor` shows the tools that it finds".to_owned(),
         };

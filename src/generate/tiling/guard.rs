@@ -33,9 +33,16 @@ impl TileCopy {
         }
         // One predicate decides over a whole vector.
         if let (Guard::ZeroFill | Guard::Predicate, Engine::Threads { op, .. }) = (&self.guard, &self.engine) {
-            // A copy of less than an element is a flaw of its own.
-            let vector = (op.width().0 / self.dtype.bytes().0).max(1) as i64;
-            if global.multiple % vector != 0 {
+            let (width, element) = (op.width(), self.dtype.bytes());
+            let vector = (width.0 / element.0) as i64;
+            if vector == 0 || !width.0.is_multiple_of(element.0) {
+                flaws.push(
+                    Law::Aligned,
+                    format!("{}: {width} at once, of {}", self.what, self.dtype),
+                    format!("a multiple of {element}"),
+                    "a copy moves whole elements",
+                );
+            } else if global.multiple % vector != 0 {
                 flaws.push(
                     Law::Guarded,
                     format!("{}: one predicate for {vector} elements", self.what),

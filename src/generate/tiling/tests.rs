@@ -210,6 +210,15 @@ fn vectors_are_whole_and_aligned_from_the_base_on() {
     // A swizzle that exchanges single elements tears vectors apart.
     let fine = broken(mma_sync(), |t| t.smem[0].swizzle = Swizzle::new(3, 0, 6).ok());
     assert!(fine.contains(&Law::Contiguous), "{fine:?}");
+    // Parts of elements.
+    let [load, parts] = [16, 3].map(|bytes| CopyOp::Universal(Bytes(bytes)));
+    let through = |t: &mut Tiling, width| {
+        let Engine::Threads { op, .. } = &mut t.copies[0].engine else { panic!("threads") };
+        (*op, t.copies[0].guard) = (width, Guard::Predicate);
+        t.copies[0].dtype = DType::F32;
+    };
+    assert!(broken(mma_sync(), |t| through(t, parts)).contains(&Law::Aligned));
+    assert_ne!(broken(mma_sync(), |t| through(t, parts)), broken(mma_sync(), |t| through(t, load)));
     // One predicate for a vector across the end of a row.
     assert_eq!(broken(mma_sync(), |t| t.copies[0].from = base(Bytes(16), 4)), [Law::Guarded]);
 }

@@ -11,9 +11,8 @@ use crate::reference::{Softmax, Visible};
 use crate::tiling::{TileMma, Tiling};
 use crate::units::Bytes;
 
-/// The suffix of the entry that combines what splits have left, and rows of O of a CTA there, a warp each.
+/// The suffix of the entry that combines what splits have left.
 const COMBINE: &str = "combine";
-pub(super) const COMBINED: u32 = 4;
 
 /// The longest rows of Q and of V.
 const LONGEST: u32 = 256;
@@ -24,6 +23,8 @@ pub(super) struct Decision {
     pub(super) recipe: Attention,
     pub(super) own: Own,
     pub(super) tiling: Tiling,
+    /// Of the entry that combines splits.
+    pub(super) combine: Option<Tiling>,
     pub(super) smem: Bytes,
     registers: u64,
 }
@@ -73,7 +74,7 @@ pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<
 }
 
 fn text(text: Text, name: &str, targets: &Targets) -> Plan {
-    let Decision { recipe, own, tiling, smem, registers } = &text.is;
+    let Decision { recipe, own, tiling, combine, smem, registers } = &text.is;
     let name = format!("{name}_{}", own.isa.suffix());
     let shared = tiling.shared().unwrap_or_else(|e| unreachable!("the proofs accept what cannot be analyzed: {e}"));
     let entry = Entry {
@@ -84,7 +85,8 @@ fn text(text: Text, name: &str, targets: &Targets) -> Plan {
         ..Entry::new(&name, tiling.threads(), recipe.offsets(tiling.tile[2]))
     };
     let facts = Fact::of_tiling(tiling);
-    let combine = recipe.paged.then(|| Entry::new(&format!("{name}_{COMBINE}"), 32 * COMBINED, Bytes(0)));
+    let combine = combine.as_ref();
+    let combine = combine.map(|combine| Entry::new(&format!("{name}_{COMBINE}"), combine.threads(), Bytes(0)));
     let problem = launch::problem(recipe);
     let operands = launch::operands(recipe);
     let params = launch::params(&text.is, &operands, &problem);
@@ -113,7 +115,9 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
     let tiling = checks.sound("rows and threads are layouts", tiling)?;
     checks::instructions(checks, &tiling, targets, "no architecture before sm_80");
     checks::thread_count(checks, tiling.threads().into(), help);
-    if !checks::proofs(checks, &tiling, help) {
+    let combine = recipe.paged.then(|| tilings::combine(recipe)).transpose();
+    let combine = checks.sound("rows of O and lanes are layouts", combine)?;
+    if !checks::proofs(checks, &tiling, help) || !combine.iter().all(|combine| checks::proofs(checks, combine, help)) {
         return None;
     }
     let held = match own.isa {
@@ -140,7 +144,7 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
     let found = format!("{all} of shared memory for {} stages", own.stages);
     let help = format!("{key}stages=1, or a smaller {key}tile");
     checks.require(all <= limit, Code::SharedMemory, found, &format!("at most {limit} on {arch}"), because, &help);
-    Some(Decision { recipe: recipe.clone(), own, tiling, smem, registers: need })
+    Some(Decision { recipe: recipe.clone(), own, tiling, combine, smem, registers: need })
 }
 
 /// Registers of a thread for outputs, and beside them for scores with the fragments of two k-steps, or for weights with those of V:

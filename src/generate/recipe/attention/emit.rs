@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::decide::{COMBINED, Decision};
+use super::decide::Decision;
 use super::{Attention, Isa, Mask};
 use crate::dtype::DType;
 use crate::emit::{self, Alias, Assertion};
@@ -86,8 +86,8 @@ struct Pages<'a> {
     steps: i64,
     /// The most keys of a sequence.
     most: &'static str,
-    /// Rows of O of a CTA that combines.
-    rows: u32,
+    /// Rows and columns of O of a CTA that combines.
+    combined: [i64; 2],
     /// The score of a head that has no value.
     sink: &'static str,
 }
@@ -177,7 +177,8 @@ fn registers(tiling: &Tiling, task: Task) -> u32 {
 }
 
 pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> String {
-    let Decision { recipe, own, tiling, smem, .. } = decision;
+    let Decision { recipe, own, tiling, combine, smem, .. } = decision;
+    let all = || core::iter::once(tiling).chain(combine);
     let path = match own.isa {
         _ if recipe.paged => "attention/pages.cuh",
         Isa::Sm80 => "attention/sm80.cuh",
@@ -198,8 +199,8 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         threads: tiling.threads(),
         smem_bytes: smem.0,
         align: tiling.smem.iter().map(|tensor| tensor.align.0).max().unwrap_or(16),
-        aliases: tiling.aliases(),
-        assertions: tiling.assertions(),
+        aliases: all().flat_map(Tiling::aliases).collect(),
+        assertions: all().flat_map(Tiling::assertions).collect(),
         tensors: tiling.smem.iter().map(shared).collect(),
         rows: plan.operands().iter().take(3).map(|operand| rows(recipe, operand)).collect(),
         sinks: recipe.sinks,
@@ -213,7 +214,7 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
                 true => "params.entries * params.page",
                 false => "cute::min(params.entries * params.page, params.keys)",
             },
-            rows: COMBINED,
+            combined: combine.as_ref().map_or([0; 2], |combine| [combine.tile[0], combine.tile[1]]),
             sink: match recipe.sinks {
                 true => "__fmul_rn(static_cast<float const*>(params.sinks)[head], 1.44269504088896f)",
                 false => "-INFINITY",

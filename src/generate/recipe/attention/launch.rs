@@ -1,6 +1,6 @@
 //! Operands, parameters and the rule of a launch.
 
-use super::decide::{COMBINED, Decision};
+use super::decide::Decision;
 use super::tilings::VECTOR;
 use super::{Attention, Isa, Mask};
 use crate::dtype::DType;
@@ -240,7 +240,10 @@ fn split(rule: &mut Rule, of: &Decision, [b, sq, hq, hk]: [&Int; 4], keys: Int) 
     // O, the largest score and the sum of each row, in f32.
     rule.workspace = works.clone() * (4 * rows * (values + 2));
     rule.grid(Int::from(0).less(works.clone()), [works, 1.into(), 1.into()]);
-    rule.grid(Int::from(0).less(outputs.clone()), [outputs.ceil_div(i64::from(COMBINED)), 1.into(), 1.into()]);
+    if let Some(combine) = &of.combine {
+        let blocks = combine.order.extents(&combine.order.pieces, |name| rule.steps.find(name));
+        rule.grid(Int::from(0).less(outputs), blocks);
+    }
 }
 
 /// TMA's view of an input: elements of a row, rows, heads, and batches. The kernel's coordinates along heads and batches are multiples of

@@ -1,7 +1,9 @@
 //! The tilings: Q once, K and V in rings of their own, scores that become weights where they lie, and O in Q's memory.
 
+mod combine;
 mod sm90a;
 
+pub(super) use combine::combine;
 pub(super) use sm90a::sm90a;
 
 use super::{Attention, Isa, Mask, Own};

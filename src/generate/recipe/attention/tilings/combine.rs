@@ -1,0 +1,57 @@
+//! The tiling of the kernel that combines splits: a warp has a row of O, and adds up what each split has left of it.
+
+use super::VECTOR;
+use crate::dtype::DType;
+use crate::layout::{Layout, LayoutError};
+use crate::model::banks::WARP;
+use crate::recipe::attention::Attention;
+use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, Role, Task, TileCopy, Tiling};
+use crate::units::Bytes;
+
+/// Rows of O of a CTA.
+const ROWS: i64 = 4;
+
+/// A lane has up to 4 neighbours at a time, of as many as a row has for each lane.
+pub(in super::super) fn combine(recipe: &Attention) -> Result<Tiling, LayoutError> {
+    let (lanes, value) = (WARP as i64, i64::from(recipe.value()));
+    let at_once = match value / lanes {
+        ..=1 => 1,
+        2..=3 => 2,
+        _ => 4,
+    };
+    let columns = (value as u64).next_multiple_of((lanes * at_once) as u64) as i64;
+    let of = |rows, apart, along| Layout::from_modes([Layout::mode_of(rows, apart)?, Layout::mode_of(along, 1)?]);
+    let copy = |name, what, dtype: DType, from, to| {
+        let op = CopyOp::Universal(Bytes(dtype.bytes().0 * at_once as u64));
+        Ok::<_, LayoutError>(TileCopy {
+            name,
+            what,
+            tile: [ROWS, columns],
+            dtype,
+            from,
+            to,
+            engine: Engine::Threads { op, threads: of(ROWS, lanes, lanes)?, values: of(1, at_once, at_once)? },
+            guard: Guard::Predicate,
+            completes: Completion::Program,
+            split: None,
+        })
+    };
+    // Splits leave whole tiles, whose rows are longer than those of O, if at all.
+    let align = Bytes(4 * at_once as u64);
+    let parts = Global { align, multiple: VECTOR, outer: 1, ..Global::matrix("Parts") };
+    Ok(Tiling {
+        tile: [ROWS, columns, 1],
+        smem: Vec::new(),
+        pipelines: Vec::new(),
+        copies: vec![
+            copy("LoadParts", "load of the sums of a split", DType::F32, Place::Global(parts), Place::Threads)?,
+            copy("StoreO", "store of O", recipe.dtype, Place::Threads, recipe.rows("O", 1))?,
+        ],
+        mmas: Vec::new(),
+        reduces: Vec::new(),
+        roles: vec![Role { task: Task::All, threads: (ROWS * lanes) as u32, registers: None }],
+        cluster: [1; 3],
+        // Rows of O are numbered along heads first; the inner loop runs over all splits, always in the same order.
+        order: Order::numbered(&[("outputs", ROWS)], Some(("splits", 1))),
+    })
+}
