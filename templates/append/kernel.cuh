@@ -53,7 +53,6 @@ kernel(Params const& params)
 {
   assert_ieee();
   if (blockIdx.y == 0) {
-<<<<<<< HEAD
     auto const from = [&](Row const& row) {
       return row_in(params.newk, params.newk_stride0, params.newk_stride1, params.newk_stride2, row);
     };
@@ -69,15 +68,6 @@ kernel(Params const& params)
     auto const to = [&](Row const& row) {
       return place_in(params, params.v, params.v_stride0, params.v_stride1, params.v_stride2, row);
     };
-=======
-    auto const from = [&](Row const& row) { return row_in(params.newk, params.newk_stride0, params.newk_stride1, params.newk_stride2, row); };
-    auto const to = [&](Row const& row) { return place_in(params, params.k, params.k_stride0, params.k_stride1, params.k_stride2, row); };
-    move_keys(params, params.hk, from, to);
-  } else if (blockIdx.y == 1) {
-    using Values = Shape<Int<[[ rows[1] ]]>,Int<[[ recipe.value() ]]>>;
-    auto const from = [&](Row const& row) { return row_in(params.newv, params.newv_stride0, params.newv_stride1, params.newv_stride2, row); };
-    auto const to = [&](Row const& row) { return place_in(params, params.v, params.v_stride0, params.v_stride1, params.v_stride2, row); };
->>>>>>> attn
     move<LoadValues, StoreValues, Values>(params, params.hk, 0, from, to, AsTheyAre{});
 {%- if recipe.queries %}
   } else {

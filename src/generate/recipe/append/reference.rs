@@ -56,15 +56,8 @@ impl Inputs {
         let position = position.clamp(0, at.shape(self.cos)[0] - 1);
         let [cos, sin] = [self.cos, self.sin].map(|input| at.input(input, &[position, angle]));
         let (own, added) = (element(d) * cos, element(other) * if is_first { -sin } else { sin });
-<<<<<<< HEAD
-        if own.abs().max(added.abs()) > f64::from(f32::MAX) && own.is_finite() && added.is_finite() {
-            // A product, or the sum, may overflow.
-            return (0.0, f64::INFINITY);
-        }
-=======
         // A product past the largest f32 is infinite before it is added.
         let added = if (added as f32).is_finite() { added } else { f64::from(added as f32) };
->>>>>>> attn
         // The product that is added is rounded, and so is the sum.
         let error = U * (own.abs() + (2.0 + U) * added.abs()) + 2.0 * LEAST;
         (own + added, if error.is_finite() { error } else { 0.0 })
