@@ -53,17 +53,27 @@ kernel(Params const& params)
 {
   assert_ieee();
   if (blockIdx.y == 0) {
-    auto const from = [&](Row const& row) { return row_in(params.newk, params.newk_stride0, params.newk_stride1, params.newk_stride2, row); };
-    auto const to = [&](Row const& row) { return place_in(params, params.k, params.k_stride0, params.k_stride1, params.k_stride2, row); };
+    auto const from = [&](Row const& row) {
+      return row_in(params.newk, params.newk_stride0, params.newk_stride1, params.newk_stride2, row);
+    };
+    auto const to = [&](Row const& row) {
+      return place_in(params, params.k, params.k_stride0, params.k_stride1, params.k_stride2, row);
+    };
     move_keys(params, params.hk, from, to);
   } else if (blockIdx.y == 1) {
     using Values = Shape<Int<[[ rows[1] ]]>,Int<[[ recipe.value() ]]>>;
-    auto const from = [&](Row const& row) { return row_in(params.newv, params.newv_stride0, params.newv_stride1, params.newv_stride2, row); };
-    auto const to = [&](Row const& row) { return place_in(params, params.v, params.v_stride0, params.v_stride1, params.v_stride2, row); };
+    auto const from = [&](Row const& row) {
+      return row_in(params.newv, params.newv_stride0, params.newv_stride1, params.newv_stride2, row);
+    };
+    auto const to = [&](Row const& row) {
+      return place_in(params, params.v, params.v_stride0, params.v_stride1, params.v_stride2, row);
+    };
     move<LoadValues, StoreValues, Values>(params, params.hk, 0, from, to, AsTheyAre{});
 {%- if recipe.queries %}
   } else {
-    auto const from = [&](Row const& row) { return row_in(params.q, params.q_stride0, params.q_stride1, params.q_stride2, row); };
+    auto const from = [&](Row const& row) {
+      return row_in(params.q, params.q_stride0, params.q_stride1, params.q_stride2, row);
+    };
     auto const to = [&](Row const& row) {
       auto const ptr = row_in(params.rotated, params.rotated_stride0, params.rotated_stride1, params.rotated_stride2, row);
       return const_cast<Element*>(ptr);

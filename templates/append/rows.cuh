@@ -49,8 +49,8 @@ struct AsTheyAre
   {}
 };
 
-// Moves a tile of rows, from element `first` on, through registers, where `change` may change them. A thread loads all that it has of
-// a row before it stores any of it: both may be one memory.
+// Moves a tile of rows, from element `first` on, through registers, where `change` may change them. A thread loads all that it
+// has of a row before it stores any of it: both may be one memory.
 template <class Load, class Store, class Tile, class From, class To, class Change>
 CUTE_DEVICE
 void
@@ -59,7 +59,7 @@ move(Params const& params, int heads, int first, From const& from, To const& to,
   if (threadIdx.x >= size(Load{})) {
     return;
   }
-  Tensor tXcX = Load{}.get_slice(threadIdx.x).partition_S(make_identity_tensor(Tile{}));         // (CPY,CPY_M,CPY_N) -> (row,element)
+  Tensor tXcX = Load{}.get_slice(threadIdx.x).partition_S(make_identity_tensor(Tile{}));  // (CPY,CPY_M,CPY_N) -> (row,element)
   CUTE_UNROLL
   for (int m = 0; m < size<1>(tXcX); ++m) {
     int const number = int(blockIdx.x) * size<0>(Tile{}) + get<0>(tXcX(_0{},m,_0{}));
