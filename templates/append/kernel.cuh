@@ -71,7 +71,9 @@ kernel(Params const& params)
     move<LoadValues, StoreValues, Values>(params, params.hk, 0, from, to, AsTheyAre{});
 {%- if recipe.queries %}
   } else {
-    auto const from = [&](Row const& row) { return row_in(params.q, params.q_stride0, params.q_stride1, params.q_stride2, row); };
+    auto const from = [&](Row const& row) {
+      return row_in(params.q, params.q_stride0, params.q_stride1, params.q_stride2, row);
+    };
     auto const to = [&](Row const& row) {
       auto const ptr = row_in(params.rotated, params.rotated_stride0, params.rotated_stride1, params.rotated_stride2, row);
       return const_cast<Element*>(ptr);

@@ -49,8 +49,8 @@ struct AsTheyAre
   {}
 };
 
-// Moves a tile of rows, from element `first` on, through registers, where `change` may change them. A thread loads all that
-// it has of a row before it stores any of it: both may be one memory.
+// Moves a tile of rows, from element `first` on, through registers, where `change` may change them. A thread loads all that it
+// has of a row before it stores any of it: both may be one memory.
 template <class Load, class Store, class Tile, class From, class To, class Change>
 CUTE_DEVICE
 void

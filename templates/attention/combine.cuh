@@ -6,7 +6,7 @@ combine(Params const& params)
   auto const all = make_shape(params.hq, params.sq, params.b);
   using Combined = Shape<Int<[[ combined[0] ]]>,Int<[[ combined[1] ]]>>;
   auto const thr_load = LoadParts{}.get_slice(threadIdx.x);
-  Tensor tOcO = thr_load.partition_S(make_identity_tensor(Combined{}))(_,_0{},_);  // (CPY,CPY_N) -> (row,element)
+  Tensor tOcO = thr_load.partition_S(make_identity_tensor(Combined{}))(_,_0{},_);                // (CPY,CPY_N) -> (row,element)
   int const number = blockIdx.x * size<0>(Combined{}) + get<0>(tOcO(_0{},_0{}));
   if (number >= size(all)) {
     return;

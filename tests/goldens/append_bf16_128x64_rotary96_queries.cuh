@@ -112,8 +112,8 @@ struct AsTheyAre
   {}
 };
 
-// Moves a tile of rows, from element `first` on, through registers, where `change` may change them. A thread loads all that it has of
-// a row before it stores any of it: both may be one memory.
+// Moves a tile of rows, from element `first` on, through registers, where `change` may change them. A thread loads all that it
+// has of a row before it stores any of it: both may be one memory.
 template <class Load, class Store, class Tile, class From, class To, class Change>
 CUTE_DEVICE
 void
@@ -122,7 +122,7 @@ move(Params const& params, int heads, int first, From const& from, To const& to,
   if (threadIdx.x >= size(Load{})) {
     return;
   }
-  Tensor tXcX = Load{}.get_slice(threadIdx.x).partition_S(make_identity_tensor(Tile{}));         // (CPY,CPY_M,CPY_N) -> (row,element)
+  Tensor tXcX = Load{}.get_slice(threadIdx.x).partition_S(make_identity_tensor(Tile{}));  // (CPY,CPY_M,CPY_N) -> (row,element)
   CUTE_UNROLL
   for (int m = 0; m < size<1>(tXcX); ++m) {
     int const number = int(blockIdx.x) * size<0>(Tile{}) + get<0>(tXcX(_0{},m,_0{}));
@@ -203,16 +203,26 @@ kernel(Params const& params)
 {
   assert_ieee();
   if (blockIdx.y == 0) {
-    auto const from = [&](Row const& row) { return row_in(params.newk, params.newk_stride0, params.newk_stride1, params.newk_stride2, row); };
-    auto const to = [&](Row const& row) { return place_in(params, params.k, params.k_stride0, params.k_stride1, params.k_stride2, row); };
+    auto const from = [&](Row const& row) {
+      return row_in(params.newk, params.newk_stride0, params.newk_stride1, params.newk_stride2, row);
+    };
+    auto const to = [&](Row const& row) {
+      return place_in(params, params.k, params.k_stride0, params.k_stride1, params.k_stride2, row);
+    };
     move_keys(params, params.hk, from, to);
   } else if (blockIdx.y == 1) {
     using Values = Shape<Int<16>,Int<64>>;
-    auto const from = [&](Row const& row) { return row_in(params.newv, params.newv_stride0, params.newv_stride1, params.newv_stride2, row); };
-    auto const to = [&](Row const& row) { return place_in(params, params.v, params.v_stride0, params.v_stride1, params.v_stride2, row); };
+    auto const from = [&](Row const& row) {
+      return row_in(params.newv, params.newv_stride0, params.newv_stride1, params.newv_stride2, row);
+    };
+    auto const to = [&](Row const& row) {
+      return place_in(params, params.v, params.v_stride0, params.v_stride1, params.v_stride2, row);
+    };
     move<LoadValues, StoreValues, Values>(params, params.hk, 0, from, to, AsTheyAre{});
   } else {
-    auto const from = [&](Row const& row) { return row_in(params.q, params.q_stride0, params.q_stride1, params.q_stride2, row); };
+    auto const from = [&](Row const& row) {
+      return row_in(params.q, params.q_stride0, params.q_stride1, params.q_stride2, row);
+    };
     auto const to = [&](Row const& row) {
       auto const ptr = row_in(params.rotated, params.rotated_stride0, params.rotated_stride1, params.rotated_stride2, row);
       return const_cast<Element*>(ptr);
