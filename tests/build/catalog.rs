@@ -43,9 +43,10 @@ fn every_artifact_opens_and_holds_a_fatbin() {
         sgemm_pipelined_tt_64x64x32_wave528_batched
     );
     let entries: usize = cutemplate::recipe::FAMILIES.iter().map(|f| f.catalogue.len()).sum();
-    let gemm = opened!(gemm_f16 gemm_f16_f32_64x256x32_cluster1x2_split2 gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k gemm_bf16_ntn_256x96x64_stages3_cluster2x2 gemm_f16_ntt_batched_128x128x64 gemm_f16_128x192x64_pingpong gemm_tf32_nnt_128x192x32_pingpong gemm_e4m3_bf16 gemm_e5m2_e4m3_promote128_e4m3_nnt_128x128x64_cluster1x2);
+    let gemm = opened!(gemm_f16 gemm_f16_f32_64x256x32_cluster1x2_split2 gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k gemm_bf16_ntn_256x96x64_stages3_cluster2x2 gemm_f16_ntt_batched_128x128x64 gemm_f16_128x192x64_pingpong gemm_tf32_nnt_128x192x32_pingpong gemm_e4m3_bf16 gemm_i8_bf16 gemm_e5m2_e4m3_promote128_e4m3_nnt_128x128x64_cluster1x2);
     let sum = opened!(sum_f32_warp sum_f16_block sum_bf16_warp);
     let rows = opened!(rows_bf16_1000 rows_bf16_2048 rows_bf16_4096 rows_f16_200 rows_f32_1024);
+    let top_k = opened!(top_k_bf16_64);
     let attention = opened!(
         attention_f16_128
         attention_bf16_64_causal_lse
@@ -56,7 +57,7 @@ fn every_artifact_opens_and_holds_a_fatbin() {
     );
     let append = opened!(append_bf16_128x64_rotary96_queries);
     assert_eq!(
-        add + apply + sgemm + gemm + sum + rows + attention + append,
+        add + apply + sgemm + gemm + sum + rows + top_k + attention + append,
         entries,
         "this test names every kernel of the catalogue"
     );
