@@ -1,10 +1,4 @@
-// The larger of two sizes; NaN if one is.
-CUTE_DEVICE
-float
-largest_of(float a, float b)
-{
-  return b > a || b != b ? b : a;
-}
+{% include "larger.cuh" %}
 
 // Computes the epilogue of a tile in place of its accumulators, and scales the results.
 // 128 of a row share a scale. Four lanes have a row.
@@ -41,12 +35,12 @@ quantise(Params const& params, Crd const& crd_D, TCrC& tCrC)
         float largest = 0;
         CUTE_UNROLL
         for (int i = 0; i < 2 * octets; ++i) {
-          // What lies outside of D is no part of a row.
-          largest = get<1>(tCcD(at(i))) < params.n ? largest_of(largest, fabsf(tCrC(at(i)))) : largest;
+          // Columns past the end of D do not count.
+          largest = get<1>(tCcD(at(i))) < params.n ? larger(largest, fabsf(tCrC(at(i)))) : largest;
         }
         CUTE_UNROLL
         for (int lanes = 1; lanes < 4; lanes *= 2) {
-          largest = largest_of(largest, __shfl_xor_sync(~0u, largest, lanes));
+          largest = larger(largest, __shfl_xor_sync(~0u, largest, lanes));
         }
         CUTE_UNROLL
         for (int i = 0; i < 2 * octets; ++i) {

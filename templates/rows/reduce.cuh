@@ -4,11 +4,7 @@ CUTE_DEVICE double add(double a, double b) { return __dadd_rn(a, b); }
 CUTE_DEVICE float multiply(float a, float b) { return __fmul_rn(a, b); }
 CUTE_DEVICE double multiply(double a, double b) { return __dmul_rn(a, b); }
 
-// NaN where there is one; 0 is larger than -0.
-CUTE_DEVICE float larger(float a, float b) {
-  asm("max.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
-  return a;
-}
+{% include "larger.cuh" %}
 CUTE_DEVICE double larger(double a, double b) { return a > b || a != a || (a == b && !signbit(a)) ? a : b; }
 
 struct Plain {

@@ -1,12 +1,4 @@
-// The larger number, NaN where one is NaN.
-CUTE_DEVICE
-float
-larger(float x, float y)
-{
-  float result;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
-  return result;
-}
+{% include "larger.cuh" %}
 {% match pair %}
 {% when Some with (pair) %}
 // The largest of a thread's elements, two at a time.

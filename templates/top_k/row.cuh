@@ -18,7 +18,7 @@ bound_of(Shared& shared, uint32_t largest, int full)
   return bound;
 }
 
-// The place of this thread's first candidate, of which it has `own`, among those of all threads.
+// This thread has `own` candidates: the place of the first, behind those of other threads.
 CUTE_DEVICE
 int
 first_place(Shared& shared, int own)

@@ -257,7 +257,7 @@ fn case_02_scores_below_any_sentinel() {
     }
 }
 
-/// FlashAttention #2745: pages that are no multiple of what a warp copies, and tensors that are not aligned, which are refused.
+/// FlashAttention #2745: pages that a warp's copies do not divide. Tensors that are not aligned are refused.
 #[test]
 fn case_11_pages_of_any_size() {
     let pages = [16, 48, 256, 3].map(|page| (Paged([2, page], &[129, 49, 48], [4, 2]), SCALE));

@@ -20,7 +20,7 @@ const SCALED: [&str; 2] = [
     "dtype=e4m3\ndtype_b=e5m2\nout=e4m3\npromote=128\nscale_a=128x128\nscale_b=1x128\nscale_d=1x128\ngroups=masked\ntile=64x128x128\nstages=2\ncluster=1x1\nctas=3\nepilogue=|a, bias| 448 - min(abs(a + bias), 300)\naux=f32:(0,1,?)",
 ];
 
-/// Whose rows of A are taken for those of a group in the planted defect.
+/// The planted defect reads rows of A that belong to other groups.
 const OF_INTEGERS: &str = "dtype=i8\ngroups=rows\nsm80_tile=64x64x64\nsm80_stages=2\nsm80_ctas=3";
 
 /// Teams that take turns, CTAs that share A, or B, and that wait for each other; every kind of operand beside A and B.
@@ -46,8 +46,8 @@ const KERNELS: [(Arch, &[&str]); 2] = [
     ),
 ];
 
-/// Of each architecture a kernel with a defect: whole tiles of A are read where the group has fewer rows, as long as A has that many; and
-/// a row's largest result is found among columns that D does not have, too.
+/// A kernel with a defect for each architecture. On sm_80 whole tiles of A are read where the group has fewer rows. On sm_90a the largest
+/// result of a row is looked for among columns past the end of D, too.
 fn planted(arch: Arch) -> (Kernel, Vec<SourceFile>) {
     let (settings, from, to) = match arch {
         Arch::Sm80 => {

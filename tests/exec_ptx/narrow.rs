@@ -72,7 +72,7 @@ static WITH_INTEGERS: LazyLock<Vec<(Kernel, String)>> = LazyLock::new(|| compile
 
 static WITH_WARPS: LazyLock<Vec<(Kernel, String)>> = LazyLock::new(|| compiled(&OF_WARPS, Arch::Sm89));
 
-/// M, N, K: on all sides more than a tile, and less; k-tiles that are no multiple of those between additions in f32; one element.
+/// M, N, K: more than a tile on all sides, and less; k-tiles that promotion does not divide; one element.
 const EXTENTS: [[i64; 3]; 4] = [[136, 72, 176], [208, 144, 400], [65, 129, 33], [1, 1, 16]];
 
 fn is_right((kernel, ptx): &(Kernel, String), extents: &[i64; 3], gap: i64, fill: Fill, modes: Modes) {

@@ -128,14 +128,10 @@ CUTE_DEVICE uint64_t candidate(uint32_t order, int column) { return uint64_t(ord
 CUTE_DEVICE uint32_t order_of(uint64_t candidate) { return uint32_t(candidate >> 32); }
 CUTE_DEVICE int column_of(uint64_t candidate) { return int(~uint32_t(candidate)); }
 
-// The larger number, NaN where one is NaN.
-CUTE_DEVICE
-float
-larger(float x, float y)
-{
-  float result;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
-  return result;
+// NaN where there is one; 0 is larger than -0.
+CUTE_DEVICE float larger(float a, float b) {
+  asm("max.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
+  return a;
 }
 
 // The largest of a thread's elements, two at a time.
@@ -271,7 +267,7 @@ bound_of(Shared& shared, uint32_t largest, int full)
   return bound;
 }
 
-// The place of this thread's first candidate, of which it has `own`, among those of all threads.
+// This thread has `own` candidates: the place of the first, behind those of other threads.
 CUTE_DEVICE
 int
 first_place(Shared& shared, int own)

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use cutemplate::emit::render;
-use cutemplate::recipe::FAMILIES;
+use cutemplate::recipe::{FAMILIES, Gemm, Recipe};
 use cutemplate::settings::Settings;
 
 use compared::Goldens;
@@ -49,6 +49,21 @@ fn no_two_kernels_of_the_catalogue_have_one_name() {
 }
 
 #[test]
+fn long_default_names_end_in_a_digest() {
+    let named = |cluster: &str| {
+        let settings = "dtype=e4m3\ndtype_b=e5m2\nout=e4m3\npromote=128\nscale_a=1x128\nscale_b=128x128\nscale_d=1x128\n\
+                        tile=64x128x128\nstages=2\nbatched=true";
+        let settings = Settings::parse_lines(&format!("{settings}\ncluster={cluster}"));
+        let gemm = Gemm::from_settings(&settings).expect("settings");
+        let plan = gemm.plan(&gemm.usual_targets()).unwrap_or_else(|error| panic!("{error}"));
+        (gemm.default_name(), plan.name().to_owned())
+    };
+    let [(long, one), (_, other)] = ["2x1", "1x2"].map(named);
+    assert!(long.len() > 64 && one.len() <= 64 && long.starts_with(&one[..one.len() - 9]), "{long}: {one}");
+    assert_ne!(one, other);
+}
+
+#[test]
 fn every_template_belongs_to_a_family_or_to_all() {
     let shared = BTreeSet::from([
         "copy_all.cuh",
@@ -57,6 +72,7 @@ fn every_template_belongs_to_a_family_or_to_all() {
         "params.h",
         "dispatch.rs",
         "ieee.cuh",
+        "larger.cuh",
         "tensor.cuh",
         "launch",
         "launch.cuh",

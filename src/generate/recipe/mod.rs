@@ -49,6 +49,23 @@ use crate::recipe::product::{Problem, Record};
 use crate::recipe::reader::Reader;
 use crate::settings::{Setting, Settings};
 
+/// A name that a kernel may have: of a long one the begin, and a digest of all of it.
+fn shortened(name: String) -> String {
+    const MOST: usize = 64;
+    if name.len() <= MOST {
+        return name;
+    }
+    let digest = crate::digest::Digest::of(name.as_bytes()).to_string();
+    let begin: Vec<&str> = name
+        .split('_')
+        .scan(0, |end, part| {
+            *end += part.len() + 1;
+            (*end + 8 <= MOST).then_some(part)
+        })
+        .collect();
+    format!("{}_{}", begin.join("_"), &digest[..8])
+}
+
 /// A kernel recipe: a plain, printable struct that a plan can be made of. Implemented for ours and for those of other crates.
 pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static {
     /// The name of the kernel family, as in [`FAMILIES`].
@@ -84,12 +101,12 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
     /// Every reason why the recipe would not be a right kernel.
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError>;
 
-    /// The same under the recipe's default name.
+    /// The same under the recipe's default name; of a name over 64 letters the begin, and a digest of all of it.
     ///
     /// # Errors
     /// As [`Recipe::plan_as`].
     fn plan(&self, targets: &Targets) -> Result<Plan, PlanError> {
-        self.plan_as(&self.default_name(), targets)
+        self.plan_as(&shortened(self.default_name()), targets)
     }
 
     /// The architectures that it is planned for where none are asked for: those of [`Targets::default`] that it has instructions on.

@@ -67,7 +67,7 @@ fn whatever_views_say_a_launch_keeps_to_memory_and_limits() {
     assert!(accepted > 20, "{accepted}");
 }
 
-/// Loads and stores that a declaration says nothing of, with every check and with none but those that are always made.
+/// A declaration does not know these loads and stores. All checks are on, or only those that cannot be turned off.
 #[test]
 fn kernels_that_leave_their_memory_are_stopped_there() {
     let secret = [3.0_f32; 4];

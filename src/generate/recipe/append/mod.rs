@@ -51,7 +51,7 @@ recipe! {
         dtype: DType, "bf16";
         /// elements of a key: 8 to 256, a multiple of 8
         head: u32, "128";
-        /// elements of a value, likewise; auto: as many as head
+        /// elements of a value: 8 to 256, a multiple of 8; auto: as many as head
         value: Option<u32>, "64", if this.value.is_some();
         /// elements of a key that are rotated, ahead of the others: a multiple of 16, 0 for none; auto: all
         rotary: Option<u32>, "64", if this.rotary.is_some();
