@@ -77,6 +77,12 @@ const DEFECTS: &[Defect] = &[
         to: "max(bound % ~0u, shared.bounds[i])",
     },
     Defect {
+        what: "warps that name no bound have one",
+        settings: "dtype=bf16\nk=128",
+        from: "full = place < 32 ? full : 0;",
+        to: "",
+    },
+    Defect {
         what: "a candidate's own list counts twice",
         settings: "dtype=bf16",
         from: "other != list ?",

@@ -7,14 +7,13 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cutemplate::arch::Arch;
 use cutemplate::build::{Compiler, write_if_changed};
 use cutemplate::dtype::{Bool, DType, E4m3, E5m2};
 use cutemplate::emit::SourceFile;
 use cutemplate::launch::cudarc::driver::CudaStream;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, LaunchError};
 use cutemplate::plan::Plan;
-use cutemplate::recipe::{ElementwiseApply, Gemm, Recipe, TensorArgs};
+use cutemplate::recipe::{Attention, ElementwiseApply, Gemm, Recipe, TensorArgs};
 use cutemplate::verify::Tensor;
 use cutemplate::view::{Args, DeviceMemory};
 use cutlass_sys::Finder;
@@ -25,7 +24,7 @@ use crate::kernels::{Kernel, Problem, Tally, Tensors};
 
 /// Kernels of the same targets that are compiled together: fewer of those whose own text takes longer than CuTe's headers.
 fn together(kernels: &[Kernel]) -> usize {
-    let is_long = |plan: &Plan| plan.family() == Gemm::FAMILY || plan.targets().archs().contains(&Arch::Sm90a);
+    let is_long = |plan: &Plan| [Gemm::FAMILY, Attention::FAMILY].contains(&plan.family());
     if kernels.iter().any(|kernel| is_long(&kernel.plan)) { 2 } else { 12 }
 }
 

@@ -4,14 +4,14 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::expr::{Compute, Function};
-use cutemplate::plan::{Plan, ProblemShape};
+use cutemplate::plan::{Groups, Plan};
 use cutemplate::recipe::gemm::{Block, Consumers, Factors, ScaleType};
 use cutemplate::recipe::product::{Extents, Major};
 use cutemplate::recipe::{Gemm, Raster, Recipe};
 use cutemplate::verify::{Fill, TensorLayout};
 use cutemplate::view::Access;
 
-use super::sgemm::{aux, epilogue};
+use super::sgemm::{aux, epilogue, last_extent};
 use super::{Kernel, Problem, Random};
 
 /// The recipe of a number: the same on every machine. Every value of every setting comes; most of them are kernels.
@@ -146,6 +146,18 @@ pub(crate) fn drawn(index: u64) -> Gemm {
     if recipe.out == DType::E4m3 && (any || whole && recipe.tile.0[1] % 128 == 0) && random.chance(50) {
         recipe.scale_d = Some(random.pick(if any { Block::ALL } else { &[Block::Row] }));
     }
+    // Groups are drawn by numbers of their own.
+    let of_groups = &mut Random::new(84, index);
+    if of_groups.chance(25) {
+        recipe.groups = of_groups.pick(&[Groups::Rows, Groups::Masked]);
+        if !any {
+            (recipe.batched, recipe.d, recipe.split_k) = (false, Major::Row, 1);
+            (recipe.stream_k, recipe.sm80_stream_k) = (0, 0);
+            if recipe.groups == Groups::Rows && recipe.scale_a.is_some() {
+                recipe.scale_a = Some(Block::Row);
+            }
+        }
+    }
     if is_full {
         as_full_as_it_is_right(&mut recipe);
     }
@@ -175,11 +187,14 @@ pub(crate) fn parts(index: u64, plan: &Plan, arch: Arch) -> Vec<Kernel> {
     plan.texts().iter().filter(of).map(|part| Kernel { index, unit: render(part), plan: part.clone() }).collect()
 }
 
-/// A problem of these extents, with three batches where there are any: rows begin at multiples of 16 bytes, with so many elements
+/// A problem of these extents, with three batches, or groups, where there are any: rows begin at multiples of 16 bytes, with so many elements
 /// behind each, but those of D anywhere where M is odd.
 pub(crate) fn sized(plan: &Plan, extents: &[i64; 3], gap: Option<i64>, fill: Fill, seed: u64) -> Problem {
-    let batches = plan.problem_shape().is_some_and(ProblemShape::is_batched).then_some(3);
-    placed(plan, &extents.iter().copied().chain(batches).collect::<Vec<i64>>(), gap, fill, seed)
+    let batches = last_extent(plan).then_some(3);
+    let extents: Vec<i64> = extents.iter().copied().chain(batches).collect();
+    let mut problem = placed(plan, &extents, gap, fill, seed);
+    problem.planted.extend(drawn_ends(plan, &mut Random::new(85, seed), &extents));
+    problem
 }
 
 /// The same of groups of rows with these ends, or counts.
@@ -192,9 +207,36 @@ pub(crate) fn grouped(
     seed: u64,
 ) -> Problem {
     let mut problem = placed(plan, &[m, n, k, ends.len() as i64], gap, fill, seed);
-    let operand = plan.operands().iter().position(|operand| operand.dtype == DType::I32).expect("ends of groups");
-    problem.planted.extend((0..).zip(ends).map(|(group, end)| (operand, vec![group], *end as f32)));
+    let operand = ends_of(plan).expect("ends of groups");
+    problem.planted.extend(planted_ends(operand, ends));
     problem
+}
+
+/// The operand with the ends of groups, or with how many rows each has.
+fn ends_of(plan: &Plan) -> Option<usize> {
+    plan.operands().iter().position(|operand| ["Offsets", "Counts"].contains(&&*operand.name))
+}
+
+fn planted_ends(operand: usize, ends: &[i64]) -> impl Iterator<Item = (usize, Vec<u64>, f32)> {
+    (0..).zip(ends).map(move |(group, end)| (operand, vec![group], *end as f32))
+}
+
+/// What the groups of a problem are, where it has any: ends or counts within its rows, now and then outside.
+pub(super) fn drawn_ends(plan: &Plan, random: &mut Random, extents: &[i64]) -> Vec<(usize, Vec<u64>, f32)> {
+    let (Some(operand), &[m, _, _, groups]) = (ends_of(plan), extents) else { return Vec::new() };
+    let outside = if random.chance(10) { 70 } else { 0 };
+    let mut end = |_| random.below((m + 1 + 2 * outside) as usize) as i64 - outside;
+    let mut ends: Vec<i64> = (0..groups).map(&mut end).collect();
+    if plan.operands()[operand].name == "Offsets" && random.chance(90) {
+        ends.sort_unstable();
+        // Rows of no group remain behind the last one, or none.
+        if random.chance(50)
+            && let Some(last) = ends.last_mut()
+        {
+            *last = m;
+        }
+    }
+    planted_ends(operand, &ends).collect()
 }
 
 fn placed(plan: &Plan, extents: &[i64], gap: Option<i64>, fill: Fill, seed: u64) -> Problem {

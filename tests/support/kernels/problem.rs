@@ -7,7 +7,7 @@ use cutemplate::dtype::DType;
 use cutemplate::exec::{self, Buffer, Job, Program, Report};
 use cutemplate::expr::round;
 use cutemplate::plan::{ModeStride, Operand, Plan};
-use cutemplate::recipe::{Append, Attention, Recipe, TopK};
+use cutemplate::recipe::{Append, Attention, Gemm, Recipe, Sgemm, TopK};
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 use cutemplate::view::{Access, ViewLayout, ViewRef};
@@ -51,11 +51,11 @@ pub(super) enum Style {
 
 impl Problem {
     pub(crate) fn drawn(plan: &Plan, random: &mut Random, elements: i64) -> Problem {
-        match plan.product() {
-            Some(product) => sgemm::problem(plan, product, random, elements),
-            None if plan.family() == Attention::FAMILY => attention::problem(plan, random, elements),
-            None if plan.family() == Append::FAMILY => append::problem(plan, random),
-            None => Problem::of_tensors(plan, random, elements),
+        match plan.family() {
+            Gemm::FAMILY | Sgemm::FAMILY => sgemm::problem(plan, random, elements),
+            Attention::FAMILY => attention::problem(plan, random, elements),
+            Append::FAMILY => append::problem(plan, random),
+            _ => Problem::of_tensors(plan, random, elements),
         }
     }
 
@@ -65,7 +65,9 @@ impl Problem {
         if plan.family() == TopK::FAMILY {
             // A row has at least as many columns as results.
             let results = plan.shapes(&shape).expect("as many extents as the inputs have modes")[1][1];
-            shape[1] = shape[1].max(results);
+            // Of some rows a few warps have as many as they can.
+            let full = 128 * (1 + random.below(10) as i64);
+            shape[1] = if random.chance(40) { full } else { shape[1] }.max(results);
         }
         let shapes = plan.shapes(&shape).expect("as many extents as the inputs have modes");
         let (layouts, in_place) = Problem::placed(operands, random, &shapes);

@@ -4,12 +4,13 @@ use cutemplate::dtype::{self, DType};
 use cutemplate::expr::Function;
 use cutemplate::layout::Swizzle;
 use cutemplate::plan::ModeStride::{Broadcast, Dynamic, Unit};
-use cutemplate::plan::{ConflictLevel, Plan, Product};
+use cutemplate::plan::{ConflictLevel, Plan, ProblemShape, Product};
 use cutemplate::recipe::product::{Extents, Major};
 use cutemplate::recipe::sgemm::{SmemLayout, Variant};
 use cutemplate::recipe::{Sgemm, TensorSpec};
 use cutemplate::verify::Fill;
 
+use super::gemm::drawn_ends;
 use super::problem::SCALARS as SCALAR_VALUES;
 use super::{Kernel, Problem, Random};
 use crate::expr::{SCALARS, Sample};
@@ -286,11 +287,12 @@ fn spoil(random: &mut Random, recipe: &mut Sgemm) {
 }
 
 /// A problem of at most about `products` products, around the edges of the kernel's tiles.
-pub(super) fn problem(plan: &Plan, product: &Product, random: &mut Random, products: i64) -> Problem {
+pub(super) fn problem(plan: &Plan, random: &mut Random, products: i64) -> Problem {
     let tile = plan.settings().get("tile").and_then(|text| text.parse().ok());
     let Extents(tile): Extents<3> = tile.unwrap_or(Extents([32; 3]));
     let mut problem: Vec<i64> = tile.iter().map(|t| extent(random, i64::from(*t))).collect();
-    problem.extend(product.is_batched().then(|| random.pick(&[1, 2, 2, 3])));
+    // Batches, or groups of rows.
+    problem.extend(last_extent(plan).then(|| random.pick(&[1, 2, 2, 3])));
     // Tiles are cut only where there is much to cut.
     let deep = plan.settings().get("wave").is_some_and(|wave| wave != "0") && random.chance(60);
     if deep {
@@ -317,6 +319,11 @@ pub(super) fn problem(plan: &Plan, product: &Product, random: &mut Random, produ
         problem.iter_mut().skip(mode).take(1).for_each(|extent| *extent = 0);
     }
     of(plan, random, &problem)
+}
+
+/// Whether the problems of a product have an extent beside M, N and K.
+pub(super) fn last_extent(plan: &Plan) -> bool {
+    plan.problem_shape().is_some_and(|shape| shape.extents().len() > 3)
 }
 
 /// Around a border of tiles, or any.
@@ -386,5 +393,6 @@ fn of(plan: &Plan, random: &mut Random, extents: &[i64]) -> Problem {
             }
         }
     }
+    planted.extend(drawn_ends(plan, random, extents));
     Problem { layouts, in_place, scalars, fills, planted, seed: random.word() >> 32 }
 }
