@@ -107,6 +107,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
             "a quantised D by warps",
             planned("dtype=e4m3\nout=e4m3\nscale_d=1x128\ntile=128x128x128", &[Arch::Sm89]).expect_err("refused"),
         ),
+        ("groups that begin in a column of A, by warps", rejected("a=col\ngroups=rows")),
         ("clusters, groups and CTAs that there are not", rejected("cluster=3x1\ngroup=0\nctas=0\nsm80_ctas=0")),
         ("tiles that no warpgroup, warp or swizzle has", rejected("tile=96x40x24\nsm80_tile=96x48x24")),
         ("a tile of more than a box", rejected("tile=512x128x64")),

@@ -139,32 +139,36 @@ fn for_tensors(count: u64, blocks: u32) -> u64 {
     }
 }
 
+/// Whether the text for mma.sync has what is asked for; else why not.
+fn older_has(recipe: &Gemm, own_targets: &Targets, checks: &mut Checks) -> bool {
+    let archs: Vec<String> = own_targets.archs().iter().map(ToString::to_string).collect();
+    let mut fine = true;
+    let mut only_newer = |holds: bool, found: String, instead: &str, because: &str| {
+        fine &= holds;
+        if !holds {
+            let found = format!("{found}, for {}", archs.join(", "));
+            let help = format!("{}, or sm_90a as the only target, `--arch sm_90a`", instead.replace(" = ", "="));
+            checks.push(Code::Instruction, found, format!("{instead}, or sm_90a"), because, help);
+        }
+    };
+    let because = "the text for sm_90a moves sums to f32; that for mma.sync leaves all of K to the tensor cores";
+    only_newer(recipe.promote == 0, format!("promote = {}", recipe.promote), "promote = 0", because);
+    let because = "in the text for sm_90a a warp has whole rows of a tile; in that for mma.sync several share them";
+    only_newer(recipe.scale_d.is_none(), "scale_d".to_owned(), "scale_d = auto", because);
+    // TMA takes coordinates, cp.async addresses.
+    let because = "a group begins at any row, and cp.async reads 16 bytes of a column of A from multiples of 16 bytes";
+    let holds = recipe.groups != Groups::Rows || recipe.a == Major::Row;
+    only_newer(holds, "a = col, groups = rows".to_owned(), "a = row", because);
+    fine
+}
+
 fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks: &mut Checks) -> Option<Part> {
     let algebra = |e: LayoutError, checks: &mut Checks| {
         let found = format!("{}: {}", isa.suffix(), e.what_was_found());
         let required = e.what_is_required().to_string();
         checks.push(Code::TileDivides, found, required, "threads and tiles divide", "tile=128x128x64".into());
     };
-    if isa == Isa::Sm80 && recipe.promote > 0 {
-        let archs: Vec<String> = own_targets.archs().iter().map(ToString::to_string).collect();
-        checks.push(
-            Code::Instruction,
-            format!("promote = {}, for {}", recipe.promote, archs.join(", ")),
-            "promote = 0, or sm_90a".to_owned(),
-            "the text for sm_90a moves sums to f32; that for mma.sync leaves all of K to the tensor cores",
-            "promote=0, or sm_90a as the only target, `--arch sm_90a`".to_owned(),
-        );
-        return None;
-    }
-    if isa == Isa::Sm80 && recipe.scale_d.is_some() {
-        let archs: Vec<String> = own_targets.archs().iter().map(ToString::to_string).collect();
-        checks.push(
-            Code::Instruction,
-            format!("scale_d, for {}", archs.join(", ")),
-            "scale_d = auto, or sm_90a".to_owned(),
-            "in the text for sm_90a a warp has whole rows of a tile; in that for mma.sync several share them",
-            "scale_d=auto, or sm_90a as the only target, `--arch sm_90a`".to_owned(),
-        );
+    if isa == Isa::Sm80 && !older_has(recipe, own_targets, checks) {
         return None;
     }
     let own = isa.settings(recipe);

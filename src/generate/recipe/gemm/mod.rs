@@ -312,9 +312,10 @@ impl Recipe for Gemm {
         Problem { k: problem.k.saturating_mul(self.dtype.dtype().bytes().0).div_ceil(DType::F16.bytes().0), ..*problem }
     }
 
-    /// No tensor core before sm_89 multiplies 8-bit floats, and sm_90a has WGMMA.
+    /// No tensor core before sm_89 multiplies 8-bit floats, and sm_90a has WGMMA. Groups that begin in a column of A want TMA.
     fn usual_targets(&self) -> Targets {
-        let sm90a = if self.dtype.is_narrow() { Targets::new([Arch::Sm90a]) } else { None };
+        let newer = self.dtype.is_narrow() || self.groups == Groups::Rows && self.a == Major::Col;
+        let sm90a = if newer { Targets::new([Arch::Sm90a]) } else { None };
         sm90a.unwrap_or_default()
     }
 
