@@ -13,9 +13,11 @@
 
 mod kernel;
 mod ops;
+mod rows;
 mod storage;
 
 pub use ops::{LinearRelu, MulRelu, RowSums};
+pub use rows::{RmsNorm, Softmax};
 
 #[allow(missing_docs)]
 mod generated {

@@ -19,12 +19,12 @@ static ROW_SUMS: Loaded<row_sums::Recipe> = Loaded::new(&row_sums::ARTIFACT);
 static LINEAR_RELU: Loaded<linear_relu::Recipe> = Loaded::new(&linear_relu::ARTIFACT);
 
 /// The elements of a storage from the tensor's first one on.
-fn on_cpu<'a, T: WithDType>(storage: &'a CpuStorage, of: &Layout) -> Result<&'a [T]> {
+pub(crate) fn on_cpu<'a, T: WithDType>(storage: &'a CpuStorage, of: &Layout) -> Result<&'a [T]> {
     Ok(storage.as_slice::<T>()?.get(of.start_offset()..).unwrap_or_default())
 }
 
 #[cfg(feature = "cuda")]
-fn on_gpu<'a, T: CudaDType>(
+pub(crate) fn on_gpu<'a, T: CudaDType>(
     storage: &'a CudaStorage,
     of: &Layout,
 ) -> Result<cutemplate::launch::cudarc::driver::CudaView<'a, T>> {

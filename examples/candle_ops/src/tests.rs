@@ -2,7 +2,7 @@
 
 use candle_core::{D, DType, Device, IndexOp, Result, Tensor, Var};
 
-use super::{LinearRelu, MulRelu, RowSums};
+use super::{LinearRelu, MulRelu, RmsNorm, RowSums, Softmax};
 
 fn device() -> Device {
     Device::cuda_if_available(0).expect("a device")
@@ -82,6 +82,58 @@ fn linear_layers_are_candle_s() -> Result<()> {
     same(&batched, &theirs(&x, &w, &bias)?.reshape((7, 10, 48))?)
 }
 
+/// Numbers from -4 to 4.
+fn reals(shape: &[usize]) -> Result<Tensor> {
+    let line = Tensor::arange(0_f32, shape.iter().product::<usize>() as f32, &device())?;
+    (line.affine(0.618_034, 0.3)?.sin()? * 4.0)?.reshape(shape)
+}
+
+/// Both have errors of their own: each element is off by at most so many units in the last place of f32.
+fn near(found: &Tensor, expected: &Tensor, ulps: f64) -> Result<()> {
+    assert_eq!((found.dims(), found.dtype()), (expected.dims(), expected.dtype()));
+    let flat = |t: &Tensor| t.flatten_all()?.to_vec1::<f32>();
+    for (at, (found, expected)) in flat(found)?.into_iter().zip(flat(expected)?).enumerate() {
+        let (found, expected) = (f64::from(found), f64::from(expected));
+        let most = ulps * f64::from(f32::EPSILON) * expected.abs();
+        assert!((found - expected).abs() <= most, "{at}: {found} and {expected}, {most} apart at most");
+    }
+    Ok(())
+}
+
+/// Tensors whose last mode has `n` elements: contiguous, in parts of rows, and with rows for all batches.
+fn of_rows(n: usize) -> Result<[Tensor; 3]> {
+    let x = reals(&[12, n + 5])?;
+    Ok([x.i((.., ..n))?.contiguous()?, x.i((3..9, 5..))?, x.i((..4, 2..n + 2))?.reshape((2, 2, n))?])
+}
+
+#[test]
+fn softmax_is_candle_s() -> Result<()> {
+    for n in [1, 33, 700, 1024] {
+        for x in of_rows(n)? {
+            // exp has 2 units; its argument, at most 8, an error of half a unit times 8; a sum of n terms half a unit for each; and
+            // a quotient half of one. All of that twice, once by each side.
+            let ulps = 2.0 * (2.0 + 4.0 + n as f64 / 2.0 + 2.0 + 4.0 + 0.5);
+            near(&x.apply_op1(Softmax)?, &candle_nn::ops::softmax_last_dim(&x.contiguous()?)?, ulps)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn norms_are_candle_s() -> Result<()> {
+    for n in [1, 33, 700, 1024] {
+        let weight = reals(&[n])?;
+        for x in of_rows(n)? {
+            // Half a unit for each square and each of n sums, of which a root has half; then a root and a quotient of 2 units each, and two
+            // products. Twice, once by each side.
+            let ulps = 2.0 * ((0.5 + n as f64 / 2.0 + 1.0) / 2.0 + 4.0 + 1.0);
+            let found = x.apply_op2(&weight, RmsNorm { eps: 1e-5 })?;
+            near(&found, &candle_nn::ops::rms_norm(&x.contiguous()?, &weight, 1e-5)?, ulps)?;
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn what_does_not_fit_is_refused_in_words() -> Result<()> {
     let a = integers(&[4, 6, 5], 1.0)?;
@@ -93,6 +145,8 @@ fn what_does_not_fit_is_refused_in_words() -> Result<()> {
     assert!(said.starts_with("found [4, 6, 5] and [6, 5], required one shape"), "{said}");
     let said = told(a.to_dtype(DType::F64)?.apply_op1(RowSums));
     assert!(said.contains("unexpected dtype, expected: F32, got: F64"), "{said}");
+    let said = told(a.i(0)?.apply_op2(&a.i((0, .., 0))?, RmsNorm { eps: 0.0 }));
+    assert!(said.starts_with("found x [6, 5] and a weight [6], required (.., N) and (N)"), "{said}");
     let x = integers(&[4, 8], 1.0)?.to_dtype(DType::F16)?;
     let said = told(x.apply_op3(&x.i((.., ..8))?.t()?.contiguous()?, &x.i(0)?, LinearRelu));
     assert!(said.starts_with("found x [4, 8], w [8, 4] and bias [8], required (.., K), (N, K) and (N)"), "{said}");
