@@ -65,7 +65,7 @@ pub(super) struct Matrix {
     pub(super) shape: String,
     pub(super) strides: String,
     /// `(M,N)`.
-    modes: String,
+    pub(super) modes: String,
     kind: Kind,
     /// Its copy from or to memory: `Load` or `Stage`, of the source of a partition, or `Store`, to its destination.
     verb: &'static str,
@@ -84,6 +84,10 @@ enum Kind {
     Again,
     /// The same, from shared memory, where it waits.
     Staged,
+    /// Loaded once for each row and held, from shared memory, where its rows queue.
+    Queued,
+    /// Loaded once, and held for all rows.
+    Resident,
     Store,
     /// One value for a row.
     Row,
@@ -140,9 +144,24 @@ struct Written {
     every: i64,
 }
 
+impl Matrix {
+    /// Whether a thread holds its part of it for all rows.
+    pub(super) fn is_resident(&self) -> bool {
+        self.kind == Kind::Resident
+    }
+}
+
 impl Text<'_> {
     fn used(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| t.kind != Kind::Unused)
+        self.matrices.iter().filter(|t| !matches!(t.kind, Kind::Unused | Kind::Queued | Kind::Resident))
+    }
+
+    fn queued(&self) -> impl Iterator<Item = &Matrix> {
+        self.matrices.iter().filter(|t| t.kind == Kind::Queued)
+    }
+
+    fn resident(&self) -> impl Iterator<Item = &Matrix> {
+        self.matrices.iter().filter(|t| t.is_resident())
     }
 
     fn of_rows(&self) -> impl Iterator<Item = &Matrix> {
@@ -159,7 +178,8 @@ impl Text<'_> {
 
     /// Those whose elements threads have in registers.
     fn moved(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| !matches!(t.kind, Kind::Unused | Kind::Row | Kind::Value))
+        let elsewhere = [Kind::Unused, Kind::Row, Kind::Value, Kind::Queued, Kind::Resident];
+        self.matrices.iter().filter(move |t| !elsewhere.contains(&t.kind))
     }
 }
 
@@ -186,7 +206,9 @@ fn kind(decision: &Decision, tensor: &Tensor) -> Kind {
         _ if tensor.output => Kind::Value,
         _ if tensor.read.is_none() => Kind::Unused,
         Level::Element if decision.schedule.late && tensor.waits(last) => Kind::Late,
-        Level::Element if decision.schedule.stages(tensor) => Kind::Staged,
+        Level::Element if decision.schedule.stages > 1 && tensor.is_weight() => Kind::Resident,
+        Level::Element if decision.schedule.stages > 1 => Kind::Queued,
+        Level::Element if decision.schedule.queues(tensor) => Kind::Staged,
         Level::Element if decision.schedule.hold != Hold::Registers => Kind::Again,
         Level::Element => Kind::Held,
         _ => Kind::Row,
@@ -222,7 +244,7 @@ pub(super) fn matrix(decision: &Decision, tensor: &Tensor) -> Matrix {
         modes,
         verb: match kind {
             Kind::Store => "Store",
-            Kind::Staged => "Stage",
+            Kind::Staged | Kind::Queued => "Stage",
             _ => "Load",
         },
         kind,

@@ -4,10 +4,10 @@ use askama::Template;
 
 use super::columns::JOIN;
 use super::decide::{Decision, ELEMENTS};
-use super::emit::matrix;
+use super::emit::{Matrix, matrix};
 use super::sources::{Words, op};
-use super::tilings::along_rows;
 use crate::emit::{self, Alias, Assertion};
+use crate::expr::rows::{Along, Made, Traversal};
 use crate::plan::Plan;
 
 #[derive(Template)]
@@ -24,7 +24,12 @@ struct Columns<'a> {
     elements: &'static str,
     join: &'static str,
     threads: u32,
+    /// Whether the warps of a row meet once for it. With more, a meeting lies between what a tile reads and what the next one overwrites.
     meets: bool,
+    stages: i64,
+    kept: &'static str,
+    /// Inputs that are held for all rows.
+    weights: Vec<Matrix>,
     outputs: Vec<Column>,
     aliases: Vec<Alias>,
     assertions: Vec<Assertion>,
@@ -51,12 +56,19 @@ pub(super) fn entries(words: &mut Words<'_>, plan: &Plan) -> String {
         let stored = words.stored(output, "result");
         Column { name: t.name, param: t.param, shape: t.shape, strides: t.strides, op: op(reduction), stored }
     });
+    let of_rows = |of: &&Traversal| of.makes.iter().any(|made| matches!(made, Made::Reduced(_, Along::Row, _)));
+    let meetings = decision.passes.traversals().filter(of_rows).count();
+    let all = decision.tensors.iter().map(|tensor| matrix(decision, tensor));
+    let weights: Vec<Matrix> = all.filter(Matrix::is_resident).collect();
     emit::text(&Columns {
         plan,
         elements: ELEMENTS,
         join: JOIN,
         threads: tiling.threads(),
-        meets: decision.schedule.parts() > 1 && along_rows(&decision.passes).next().is_some(),
+        meets: decision.schedule.parts() > 1 && meetings == 1,
+        stages: decision.schedule.stages,
+        kept: if weights.is_empty() { "" } else { ", and of rows that stand for all" },
+        weights,
         outputs: outputs.collect(),
         aliases: tiling.aliases(),
         assertions: tiling.assertions(),

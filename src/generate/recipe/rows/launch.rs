@@ -42,7 +42,9 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
 /// One grid of the two is empty.
 pub(super) fn rule(decision: &Decision) -> Rule {
     let (columns, rows) = (decision.schedule.widest(), decision.schedule.rows);
-    let most = i64::from(i32::MAX) / decision.schedule.cluster - rows - decision.schedule.ctas;
+    // A CTA asks for tiles past the last one.
+    let ahead = decision.schedule.ctas * decision.schedule.stages;
+    let most = i64::from(i32::MAX) / decision.schedule.cluster - rows * (1 + ahead);
     let because = match decision.schedule.hold {
         Hold::Registers => "the threads of a row hold all of it",
         Hold::Shared => "shared memory holds all of it",

@@ -66,6 +66,8 @@ recipe! {
         cluster: Option<u32>, "2";
         /// CTAs that share the rows, where columns are reduced: each leaves a result for each column; auto to choose
         ctas: Option<u32>, "264";
+        /// tiles of rows in shared memory, where columns are reduced: one that a CTA works on, others on their way; auto to choose
+        stages: Option<u32>, "4";
         /// threads of a CTA, each row with `threads` of them; auto to choose
         block: Option<u32>, "256";
         /// where a row lies between its traversals: registers, shared, or memory, where each reads it again; auto to choose
@@ -99,6 +101,7 @@ impl Rows {
             chunks: None,
             cluster: None,
             ctas: None,
+            stages: None,
             block: None,
             hold: None,
         }

@@ -41,6 +41,8 @@ pub(super) struct Schedule {
     pub(super) cluster: i64,
     /// CTAs that share the rows, where columns are reduced; else 0, and each tile of rows has one.
     pub(super) ctas: i64,
+    /// Tiles of rows in shared memory, most of them on their way, where CTAs share the rows; 1 where each is loaded in its turn.
+    pub(super) stages: i64,
     /// Tiles that a CTA has of a row; 0 for as many as there are.
     pub(super) tiles: i64,
     pub(super) hold: Hold,
@@ -75,14 +77,19 @@ impl Schedule {
     }
 
     /// Whether that tensor waits in shared memory.
-    pub(super) fn stages(&self, tensor: &Tensor) -> bool {
-        self.hold == Hold::Shared && tensor.of_elements() && !tensor.output && !tensor.is_weight()
+    pub(super) fn queues(&self, tensor: &Tensor) -> bool {
+        (self.hold == Hold::Shared || self.stages > 1) && tensor.waits_by_rows()
+    }
+
+    /// Tiles that wait there: of one row, or of several.
+    pub(super) fn waiting(&self) -> i64 {
+        self.tiles.max(self.stages)
     }
 
     /// Bytes of shared memory for rows: of all tensors up to this one.
     pub(super) fn staged<'t>(&self, tensors: impl IntoIterator<Item = &'t Tensor>) -> i64 {
-        let each = |t: &Tensor| self.rows * self.columns() * self.tiles * t.spec.dtype.bytes().0 as i64;
-        tensors.into_iter().filter(|t| self.stages(t)).map(each).sum()
+        let each = |t: &Tensor| self.rows * self.columns() * self.waiting() * t.spec.dtype.bytes().0 as i64;
+        tensors.into_iter().filter(|t| self.queues(t)).map(each).sum()
     }
 
     /// Threads of a CTA.
@@ -120,7 +127,7 @@ impl Schedule {
             Hold::Memory => 0,
         };
         let registers = bytes.div_euclid(4) + OVERHEAD;
-        Self { rows, threads, vec: *vec, chunks, cluster, ctas: 0, tiles, hold: *hold, registers, late }
+        Self { rows, threads, vec: *vec, chunks, cluster, ctas: 0, stages: 1, tiles, hold: *hold, registers, late }
     }
 
     /// Whether costly results are kept: not where that leaves a multiprocessor few CTAs, which then wait for each other's memory. A
@@ -266,9 +273,10 @@ pub(super) fn schedule(
         Hold::Shared => asked.staged(have_clusters(targets)),
         Hold::Memory => asked.read_again(),
     };
+    let chosen = super::columns::shared(recipe, passes, chosen, checks)?;
+    let chosen = super::columns::queued(recipe, tensors, shared_memory(targets), chosen, checks)?;
     let bytes = Bytes(chosen.staged(tensors).unsigned_abs());
-    (fits(&chosen, columns, targets, checks) & fits_shared(bytes, targets, checks)).then_some(())?;
-    Some(Schedule { ctas: super::columns::ctas(recipe, passes, &chosen, checks)?, ..chosen })
+    (fits(&chosen, columns, targets, checks) & fits_shared(bytes, targets, checks)).then_some(chosen)
 }
 
 impl Asked {
@@ -443,13 +451,17 @@ fn fits(schedule: &Schedule, columns: i64, targets: &Targets, checks: &mut Check
     wide & checks.require(registers <= most, Code::Registers, found, &required, because, help)
 }
 
+/// Shared memory of a CTA for rows. The parts of warps lie beside them.
+fn shared_memory(targets: &Targets) -> Bytes {
+    const REST: u64 = 2048;
+    Bytes(targets.archs().iter().map(|arch| arch.smem_per_block().0.saturating_sub(REST)).min().unwrap_or(0))
+}
+
 /// Whether the rows of a CTA have the shared memory.
 fn fits_shared(bytes: Bytes, targets: &Targets, checks: &mut Checks) -> bool {
-    // The parts of warps lie beside them.
-    const REST: u64 = 2048;
-    let most = targets.archs().iter().map(|arch| arch.smem_per_block().0.saturating_sub(REST)).min().unwrap_or(0);
-    let (found, required) = (format!("rows of {bytes} in a CTA"), format!("at most {}", Bytes(most)));
+    let most = shared_memory(targets);
+    let (found, required) = (format!("rows of {bytes} in a CTA"), format!("at most {most}"));
     let because = "they lie in shared memory";
     let help = "hold=auto, more CTAs in a cluster, or fewer columns";
-    checks.require(bytes.0 <= most, Code::SharedMemory, found, &required, because, help)
+    checks.require(bytes <= most, Code::SharedMemory, found, &required, because, help)
 }

@@ -34,6 +34,11 @@ impl Tensor {
         self.of_elements() && self.spec.strides.get(1) == Some(&ModeStride::Unit)
     }
 
+    /// Whether its rows can wait in shared memory: they are read, each once.
+    pub(super) fn waits_by_rows(&self) -> bool {
+        self.of_elements() && !self.output && !self.is_weight()
+    }
+
     /// Whether one row stands for all.
     pub(super) fn is_weight(&self) -> bool {
         self.level == Level::Element && self.spec.strides.first() == Some(&ModeStride::Broadcast)
