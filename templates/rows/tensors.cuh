@@ -44,6 +44,14 @@
     row[[ t.name ]] = m[[ t.name ]](m);
   }
 {%- endfor %}
+{%- for (t, row) in self.gathered() %}
+  bool const is_row = rowIndex >= 0 && rowIndex < params.rows;
+  if (m < params.m && !is_row) {
+    __trap();  // the index names no row
+  }
+  auto const ptr_[[ t.name ]] = static_cast<[[ t.pointee ]]*>(params.[[ t.param ]]) + int64_t(rowIndex)[[ row ]];
+  Tensor m[[ t.name ]] = make_tensor(make_gmem_ptr(ptr_[[ t.name ]]), [[ t.shape ]], [[ t.strides ]]);  // [[ t.modes ]], each row the thread's
+{%- endfor %}
 {%- for t in self.moved() %}
   Tensor g[[ t.name ]] = local_tile(m[[ t.name ]], Tile{}, cta_crd);  // (ROWS,COLUMNS,TILES)
   auto const thr_[[ t.name ]] = typename Walk::[[ t.verb ]][[ t.name ]]{}.get_slice(threadIdx.x);

@@ -63,6 +63,7 @@ pub(super) fn queued(
     schedule: Schedule,
     checks: &mut Checks,
 ) -> Option<Schedule> {
+    let gathers = recipe.gather.is_some();
     let with = |stages| Schedule { stages, late: schedule.late && stages == 1, ..schedule };
     if let Some(set) = recipe.stages.map(i64::from) {
         let found = format!("stages={set}");
@@ -72,10 +73,14 @@ pub(super) fn queued(
         let because = "each stage is a place in shared memory";
         let required = format!("1 to {MOST_STAGES}");
         let holds = checks.require(holds, Code::Variant, found, &required, because, "stages=auto");
-        return (wanted && holds).then(|| with(set));
+        let because = "the next row is known when its index is";
+        let found = format!("stages={set}, gather");
+        let alone = set == 1 || !gathers;
+        let alone = checks.require(alone, Code::Variant, found, "stages=1", because, "stages=auto");
+        return (wanted && holds && alone).then(|| with(set));
     }
     let each = with(2).staged(tensors) / 2;
-    if schedule.ctas == 0 || each == 0 {
+    if schedule.ctas == 0 || each == 0 || gathers {
         return Some(schedule);
     }
     let (wanted, fit) = (1 + IN_FLIGHT / (resident(&schedule) * each), most.0 as i64 / each);

@@ -70,6 +70,8 @@ pub(super) struct Matrix {
     /// Its copy from or to memory: `Load` or `Stage`, of the source of a partition, or `Store`, to its destination.
     verb: &'static str,
     side: &'static str,
+    /// From the first row to that of a thread, where an index names it.
+    row: Option<String>,
     /// Where its rows wait, from the begin of dynamic shared memory.
     offset: i64,
 }
@@ -153,7 +155,12 @@ impl Matrix {
 
 impl Text<'_> {
     fn used(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| !matches!(t.kind, Kind::Unused | Kind::Queued | Kind::Resident))
+        let elsewhere = [Kind::Unused, Kind::Queued, Kind::Resident];
+        self.matrices.iter().filter(move |t| t.row.is_none() && !elsewhere.contains(&t.kind))
+    }
+
+    fn gathered(&self) -> impl Iterator<Item = (&Matrix, &String)> {
+        self.matrices.iter().filter(|t| t.kind != Kind::Unused).filter_map(|t| Some((t, t.row.as_ref()?)))
     }
 
     fn queued(&self) -> impl Iterator<Item = &Matrix> {
@@ -217,6 +224,7 @@ fn kind(decision: &Decision, tensor: &Tensor) -> Kind {
 
 pub(super) fn matrix(decision: &Decision, tensor: &Tensor) -> Matrix {
     let of_mode = |(mode, of): (usize, &ModeStride)| match of {
+        _ if mode == 0 && tensor.gathered => "_0{}".to_owned(),
         ModeStride::Unit => "_1{}".to_owned(),
         ModeStride::Broadcast => "_0{}".to_owned(),
         ModeStride::Dynamic => format!("params.{}", stride(&tensor.param, mode)),
@@ -249,6 +257,10 @@ pub(super) fn matrix(decision: &Decision, tensor: &Tensor) -> Matrix {
         },
         kind,
         offset: decision.schedule.staged(decision.tensors.iter().take_while(|other| other.name != tensor.name)),
+        row: tensor.gathered.then(|| match tensor.spec.strides.first() {
+            Some(ModeStride::Dynamic) => format!(" * params.{}", stride(&tensor.param, 0)),
+            _ => String::new(),
+        }),
         side: if tensor.output { "D" } else { "S" },
     }
 }
@@ -274,7 +286,7 @@ fn traversal(words: &mut Words<'_>, step: &mut StepText, of: &Traversal) {
                 format!("kept{kept}(v, c) = {y};")
             }
             Made::Output(output) => {
-                let name = decision.tensors[decision.recipe.inputs.len() + output].name;
+                let name = decision.output(output).name;
                 match decision.passes.outputs()[output].from {
                     Origin::Columns(by) => format!("columns.{name}(v, c) = {}::of(columns.{name}(v, c), {y});", op(by)),
                     _ => {
@@ -349,12 +361,11 @@ fn step(words: &mut Words<'_>, number: usize, of: &Step) -> StepText {
 /// The outputs of rows, and those of groups.
 fn written(words: &mut Words<'_>) -> [Vec<Written>; 2] {
     let (mut rows, mut groups) = (Vec::new(), Vec::new());
-    let inputs = words.decision.recipe.inputs.len();
     for (number, output) in words.decision.passes.outputs().iter().enumerate() {
         let Origin::Value(value) = output.from else { continue };
         let value = words.value(value);
         let value = words.stored(number, &value);
-        let name = words.decision.tensors[inputs + number].name;
+        let name = words.decision.output(number).name;
         match output.level {
             Level::Group(group) => {
                 let every = words.decision.schedule.vec.min(group.into());

@@ -50,9 +50,8 @@ struct Column {
 pub(super) fn entries(words: &mut Words<'_>, plan: &Plan) -> String {
     let decision: &Decision = words.decision;
     let Some(tiling) = &decision.columns else { return emit::text(&Tiles { plan, elements: ELEMENTS }) };
-    let inputs = decision.recipe.inputs.len();
     let outputs = decision.passes.columns().map(|(output, reduction)| {
-        let t = matrix(decision, &decision.tensors[inputs + output]);
+        let t = matrix(decision, decision.output(output));
         let stored = words.stored(output, "result");
         Column { name: t.name, param: t.param, shape: t.shape, strides: t.strides, op: op(reduction), stored }
     });

@@ -9,6 +9,16 @@ use crate::plan::ModeStride;
 use crate::plan::checks::Checks;
 use crate::recipe::{Names, TensorSpec};
 
+/// What names the rows of an input.
+pub(super) const INDEX: &str = "Index";
+
+impl Rows {
+    /// The number of the input whose rows an index names.
+    fn gathered(&self) -> Option<usize> {
+        self.function.input_names().position(|name| self.gather.as_deref() == Some(name))
+    }
+}
+
 /// One tensor of the kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Tensor {
@@ -19,6 +29,8 @@ pub(super) struct Tensor {
     /// What it has a value for.
     pub(super) level: Level,
     pub(super) output: bool,
+    /// Whether an index names its rows.
+    pub(super) gathered: bool,
     /// The first traversal that reads it, and the last one; `None` where none does.
     pub(super) read: Option<[usize; 2]>,
 }
@@ -97,9 +109,21 @@ pub(super) fn usual_outputs(function: &Function, inputs: &[TensorSpec]) -> Vec<T
     passes.outputs().iter().map(|output| usual(output.level)).collect()
 }
 
+/// Whether the input whose rows an index names is there, and a matrix with rows.
+fn fit_gather(recipe: &Rows, checks: &mut Checks) -> bool {
+    let Some(name) = &recipe.gather else { return true };
+    let inputs: Vec<&str> = recipe.function.input_names().collect();
+    let spec = recipe.gathered().and_then(|input| recipe.inputs.get(input));
+    let found = spec.map_or_else(|| format!("gather={name}"), |spec| format!("gather={name}, {name} = {spec}"));
+    let is_matrix = |spec: &TensorSpec| spec.strides.len() == 2 && spec.strides[0] != ModeStride::Broadcast;
+    let (because, help) = ("an index names one of several rows", "gather=x in=f32:(?,1) expr=|x| x");
+    let required = format!("a matrix among {}, with a row for each number", inputs.join(", "));
+    checks.require(spec.is_some_and(is_matrix), Code::TensorRank, found, &required, because, help)
+}
+
 /// As many tensors as the function has inputs and outputs, of strides that they can have.
 pub(super) fn fit(recipe: &Rows, names: &Names, outputs: &[&'static str], checks: &mut Checks) -> bool {
-    let mut fit = true;
+    let mut fit = fit_gather(recipe, checks);
     let counts = [
         ("in", recipe.inputs.len(), recipe.function.inputs()),
         ("out", recipe.outputs.len(), recipe.function.outputs()),
@@ -203,7 +227,17 @@ pub(super) fn tensors(recipe: &Rows, names: &Names, outputs: &[&'static str], pa
         spec: spec.clone(),
         level: *level,
         output: false,
+        gathered: recipe.gathered() == Some(number),
         read: read(number),
+    });
+    let index = recipe.gather.as_ref().map(|_| Tensor {
+        name: INDEX,
+        param: INDEX.to_ascii_lowercase(),
+        spec: TensorSpec { dtype: DType::I32, strides: vec![ModeStride::Unit] },
+        level: Level::Row,
+        output: false,
+        gathered: false,
+        read: Some([0, 0]),
     });
     let outputs = outputs.iter().zip(&recipe.outputs).zip(passes.outputs()).map(|((name, spec), output)| Tensor {
         name,
@@ -211,7 +245,8 @@ pub(super) fn tensors(recipe: &Rows, names: &Names, outputs: &[&'static str], pa
         spec: spec.clone(),
         level: output.level,
         output: true,
+        gathered: false,
         read: None,
     });
-    inputs.chain(outputs).collect()
+    inputs.chain(index).chain(outputs).collect()
 }
