@@ -9,14 +9,14 @@ template <class Walk>
 struct Partials {
   using Own = decltype(typename Walk::Columns{}.get_slice(0).partition_S(make_identity_tensor(Tile{})));  // (CPY,CPY_M,CHUNKS)
   using Values = decltype(make_tensor<Number>(make_shape(size<0>(declval<Own>()), size<2>(declval<Own>()))));  // (VEC,CHUNKS)
-{% for o in outputs %}  Values [[ o.name ]];
+{% for o in outputs %}  Values [[ o.of.name ]];
 {% endfor %}{% for t in weights %}  Part<Walk, Element[[ t.name ]], typename Walk::Load[[ t.name ]]> [[ t.name ]];
 {% endfor %}{% if stages > 1 %}  int slot = 0;  // the stage of its rows
 {% endif %}
   CUTE_DEVICE
   Partials()
   {
-{% for o in outputs %}    fill([[ o.name ]], [[ o.op ]]::nothing());
+{% for o in outputs %}    fill([[ o.of.name ]], [[ o.op ]]::nothing());
 {% endfor %}  }
 };
 
@@ -57,7 +57,7 @@ reduce_rows([[ plan.name() ]]_params const& params)
     for (int v = 0; v < size<0>(tcRow); ++v) {
       int const n = get<1>(tcRow(v, _0{}, c));
       if (n < params.n) {
-{% for o in outputs %}        mPart(part, n, _[[ loop.index0 ]]{}) = columns.[[ o.name ]](v, c);
+{% for o in outputs %}        mPart(part, n, _[[ loop.index0 ]]{}) = columns.[[ o.of.name ]](v, c);
 {% endfor %}      }
     }
   }

@@ -34,11 +34,11 @@ void
   int const n = int(blockIdx.x) * 32 + int(threadIdx.x) / 32;
   bool const writes = threadIdx.x % 32 == 0 && n < params.n;
 {% for o in outputs %}  if (blockIdx.y == [[ loop.index0 ]]) {
-    auto const ptr_[[ o.name ]] = make_gmem_ptr(static_cast<Element[[ o.name ]]*>(params.[[ o.param ]]));
-    Tensor m[[ o.name ]] = make_tensor(ptr_[[ o.name ]], [[ o.shape ]], [[ o.strides ]]);  // (N)
+    auto const ptr_[[ o.of.name ]] = make_gmem_ptr(static_cast<Element[[ o.of.name ]]*>(params.[[ o.of.param ]]));
+    Tensor m[[ o.of.name ]] = make_tensor(ptr_[[ o.of.name ]], [[ o.of.shape ]], [[ o.of.strides ]]);  // (N)
     Number const result = joined<[[ o.op ]]>(params, [[ loop.index0 ]], sParts);
     if (writes) {
-      m[[ o.name ]](n) = [[ o.stored ]];
+      m[[ o.of.name ]](n) = [[ o.stored ]];
     }
   }
 {% endfor %}}

@@ -38,7 +38,7 @@
   auto const inside_of = [&](int tile) {
     return [&, tile](int v, int c) { return get<1>(tcRow(Walk::whole ? 0 : v, _0{}, c, tile)) < width; };
   };
-{% for t in self.of_rows() %}
+{% for t in self.of(Kind::Row) %}
   Element[[ t.name ]] row[[ t.name ]]{};
   if (m < params.m) {
     row[[ t.name ]] = m[[ t.name ]](m);
@@ -58,18 +58,18 @@
   Tensor t[[ t.name ]] = thr_[[ t.name ]].partition_[[ t.side ]](g[[ t.name ]]);  // (CPY,CPY_M,CHUNKS,TILES)
   Tensor r[[ t.name ]] = make_fragment_like(t[[ t.name ]](_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
 {%- endfor %}
-{%- for t in self.queued() %}
+{%- for t in self.of(Kind::Queued) %}
   Tensor w[[ t.name ]] = typename Walk::Load[[ t.name ]]{}.get_slice(threadIdx.x).partition_S(queue_[[ t.name ]]<Walk>());  // (CPY,CPY_M,CHUNKS,STAGES)
   Tensor r[[ t.name ]] = make_fragment_like(w[[ t.name ]](_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
   move_all<Walk, typename Walk::Load[[ t.name ]]>(inside_of(rank), w[[ t.name ]](_, _, _, columns.slot), r[[ t.name ]]);
 {%- endfor %}
-{%- for t in self.resident() %}
+{%- for t in self.of(Kind::Resident) %}
   auto const& r[[ t.name ]] = columns.[[ t.name ]];  // (CPY,CPY_M,CHUNKS)
 {%- endfor %}
 {%- if d.schedule.hold == Hold::Shared %}
 {%- include "rows/stage.cuh" %}
 {%- endif %}
-{%- for t in self.held() %}
+{%- for t in self.of(Kind::Held) %}
   move_all<Walk, typename Walk::Load[[ t.name ]]>(inside_of(rank), t[[ t.name ]](_, _, _, rank), r[[ t.name ]]);
 {%- endfor %}
   if constexpr (RowCtas > 1) {

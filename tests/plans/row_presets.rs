@@ -62,7 +62,8 @@ fn an_index_that_names_no_row_is_refused() {
         verify::check(&plan, &[&x, &index], &[], &[&y]).map_err(|error| error.to_string())
     };
     assert!(check([0, 1, 2, 2, 0]).expect("rows of the table").iter().all(verify::Verdict::is_right));
-    for (index, named) in [([0, 1, -1, 2, 0], "Index(2) = -1, of 3 rows"), ([3, 1, 0, 2, 0], "Index(0) = 3, of 3 rows")] {
+    for (index, named) in [([0, 1, -1, 2, 0], "Index(2) = -1, of 3 rows"), ([3, 1, 0, 2, 0], "Index(0) = 3, of 3 rows")]
+    {
         let refused = check(index).expect_err("no such row");
         assert!(refused.contains(named), "{refused}");
     }

@@ -14,7 +14,11 @@ fn rejected(settings: &str) -> Vec<Diagnostic> {
     refused.expect_err("refused").diagnostics().to_vec()
 }
 
-fn unbound<const N: usize>(settings: &str, problem: [i64; N], change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<Diagnostic> {
+fn unbound<const N: usize>(
+    settings: &str,
+    problem: [i64; N],
+    change: impl FnOnce(&mut Vec<ViewRef>),
+) -> Vec<Diagnostic> {
     let recipe = Rows::from_settings(&Settings::parse_lines(settings)).expect("settings");
     let plan = recipe.plan(&Targets::default()).expect("legal");
     let mut views = views_of(&plan, &problem);

@@ -69,7 +69,8 @@ pub(super) fn queued(
         let found = format!("stages={set}");
         let (wanted, holds) = (schedule.ctas > 0, (1..=MOST_STAGES).contains(&set));
         let because = "a CTA has a next tile of rows where CTAs share the rows of columns";
-        let wanted = checks.require(wanted, Code::Variant, found.clone(), "an output of columns", because, "stages=auto");
+        let wanted =
+            checks.require(wanted, Code::Variant, found.clone(), "an output of columns", because, "stages=auto");
         let because = "each stage is a place in shared memory";
         let required = format!("1 to {MOST_STAGES}");
         let holds = checks.require(holds, Code::Variant, found, &required, because, "stages=auto");

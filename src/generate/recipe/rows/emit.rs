@@ -154,6 +154,11 @@ impl Matrix {
 }
 
 impl Text<'_> {
+    fn of(&self, kind: Kind) -> impl Iterator<Item = &Matrix> {
+        self.matrices.iter().filter(move |t| t.kind == kind)
+    }
+
+    /// Those that are a tensor of all threads, from the begin on.
     fn used(&self) -> impl Iterator<Item = &Matrix> {
         let elsewhere = [Kind::Unused, Kind::Queued, Kind::Resident];
         self.matrices.iter().filter(move |t| t.row.is_none() && !elsewhere.contains(&t.kind))
@@ -163,30 +168,10 @@ impl Text<'_> {
         self.matrices.iter().filter(|t| t.kind != Kind::Unused).filter_map(|t| Some((t, t.row.as_ref()?)))
     }
 
-    fn queued(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| t.kind == Kind::Queued)
-    }
-
-    fn resident(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| t.is_resident())
-    }
-
-    fn of_rows(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| t.kind == Kind::Row)
-    }
-
-    fn staged(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| t.kind == Kind::Staged)
-    }
-
-    fn held(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| t.kind == Kind::Held)
-    }
-
     /// Those whose elements threads have in registers.
     fn moved(&self) -> impl Iterator<Item = &Matrix> {
-        let elsewhere = [Kind::Unused, Kind::Row, Kind::Value, Kind::Queued, Kind::Resident];
-        self.matrices.iter().filter(move |t| !elsewhere.contains(&t.kind))
+        let of_elements = [Kind::Held, Kind::Late, Kind::Again, Kind::Staged, Kind::Store];
+        self.matrices.iter().filter(move |t| of_elements.contains(&t.kind))
     }
 }
 
@@ -197,11 +182,6 @@ impl StepText {
 
     fn of_groups(&self) -> impl Iterator<Item = &Reduced> {
         self.reductions.iter().filter(|of| of.along != Along::Row)
-    }
-
-    /// Reductions whose parts warps tell each other.
-    fn met(&self) -> impl Iterator<Item = &Reduced> {
-        self.of_rows()
     }
 }
 

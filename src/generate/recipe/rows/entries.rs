@@ -37,10 +37,7 @@ struct Columns<'a> {
 
 /// An output of columns.
 struct Column {
-    name: &'static str,
-    param: String,
-    shape: String,
-    strides: String,
+    of: Matrix,
     op: &'static str,
     /// The result in its own type.
     stored: String,
@@ -51,9 +48,8 @@ pub(super) fn entries(words: &mut Words<'_>, plan: &Plan) -> String {
     let decision: &Decision = words.decision;
     let Some(tiling) = &decision.columns else { return emit::text(&Tiles { plan, elements: ELEMENTS }) };
     let outputs = decision.passes.columns().map(|(output, reduction)| {
-        let t = matrix(decision, decision.output(output));
-        let stored = words.stored(output, "result");
-        Column { name: t.name, param: t.param, shape: t.shape, strides: t.strides, op: op(reduction), stored }
+        let of = matrix(decision, decision.output(output));
+        Column { of, op: op(reduction), stored: words.stored(output, "result") }
     });
     let of_rows = |of: &&Traversal| of.makes.iter().any(|made| matches!(made, Made::Reduced(_, Along::Row, _)));
     let meetings = decision.passes.traversals().filter(of_rows).count();

@@ -271,7 +271,7 @@ pub(super) fn schedule(
     let chosen = match hold {
         Hold::Registers => asked.held(),
         Hold::Shared => asked.staged(have_clusters(targets)),
-        Hold::Memory => asked.read_again(),
+        Hold::Memory => asked.tiled(512, 1),
     };
     let chosen = super::columns::shared(recipe, passes, chosen, checks)?;
     let chosen = super::columns::queued(recipe, tensors, shared_memory(targets), chosen, checks)?;
@@ -347,16 +347,6 @@ impl Asked {
         }
     }
 
-    /// A tile for all of a row of the usual width, of up to 512 threads.
-    fn read_again(&self) -> Schedule {
-        let of = |chunks: i64| {
-            let wanted = pieces(self.columns, self.vec * chunks).unsigned_abs().next_power_of_two() as i64;
-            let threads = self.threads.unwrap_or(wanted.min(512).max(self.least));
-            Schedule::new([threads, chunks, 1], self)
-        };
-        self.fewer(of)
-    }
-
     /// The most vectors of a thread, up to the usual ones, that registers suffice for.
     fn fewer(&self, of: impl Fn(i64) -> Schedule) -> Schedule {
         let most = self.chunks.unwrap_or(self.usual());
@@ -364,20 +354,23 @@ impl Asked {
         (least..=most).rev().map(&of).find(Schedule::has_registers).unwrap_or_else(|| of(least))
     }
 
+    /// A tile for all of a row of the usual width, or as much of it as so many threads have.
+    fn tiled(&self, most: i64, cluster: i64) -> Schedule {
+        self.fewer(|chunks| {
+            let wanted = pieces(self.columns, self.vec * chunks * cluster).unsigned_abs().next_power_of_two() as i64;
+            let threads = self.threads.unwrap_or(wanted.min(most).max(self.least));
+            // A row of several CTAs has whole warps of each.
+            Schedule::new([if cluster > 1 { threads.max(CTA) } else { threads }, chunks, cluster], self)
+        })
+    }
+
     /// Rows of as much shared memory as lets a multiprocessor have three of them, if there are clusters for it; 256 threads each.
     fn staged(&self, clusters: bool) -> Schedule {
-        const THREADS: i64 = 256;
         let fits = |most: i64| {
             let of = if clusters { [1, 2, 4, 8] } else { [1; 4] };
             of.into_iter().find(|of| self.columns * self.need.staged <= (most << 10) * of)
         };
-        let cluster = self.cluster.or_else(|| fits(72)).or_else(|| fits(216)).unwrap_or(1);
-        self.fewer(|chunks| {
-            let wanted = pieces(self.columns, self.vec * chunks * cluster).unsigned_abs().next_power_of_two() as i64;
-            let threads = self.threads.unwrap_or(wanted.min(THREADS).max(self.least));
-            let threads = if cluster > 1 { threads.max(CTA) } else { threads };
-            Schedule::new([threads, chunks, cluster], self)
-        })
+        self.tiled(256, self.cluster.or_else(|| fits(72)).or_else(|| fits(216)).unwrap_or(1))
     }
 
     /// 4 vectors a thread of matrices of 2 bytes, 2 of wider ones, until a row has 512 threads; then more vectors, up to 8; more
