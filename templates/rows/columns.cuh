@@ -29,6 +29,16 @@ parts_of([[ plan.name() ]]_params const& params)
                      make_stride(int64_t(params.n), _1{}, int64_t(params.parts) * params.n));  // (PARTS,N,OUTPUTS)
 }
 
+// Results of columns side by side, 16 bytes at a time: a sector of memory is written in two parts and not in eight.
+template <class Values>
+CUTE_DEVICE
+void
+write_vector(Values const& values, Number* to)
+{
+  Tensor gTo = make_tensor(make_gmem_ptr(to), shape(values));  // (VEC)
+  copy_all(AutoVectorizingCopyWithAssumedAlignment<128>{}, values, gTo);
+}
+
 // The rows of a CTA: every gridDim.x-th tile.
 template <class Walk>
 CUTE_DEVICE
@@ -53,12 +63,19 @@ reduce_rows([[ plan.name() ]]_params const& params)
   int const part = int(blockIdx.x) * size<0>(Tile{}) + get<0>(tcRow(_0{}));
   CUTE_UNROLL
   for (int c = 0; c < size<2>(tcRow); ++c) {
-    CUTE_UNROLL
-    for (int v = 0; v < size<0>(tcRow); ++v) {
-      int const n = get<1>(tcRow(v, _0{}, c));
+    if constexpr (Walk::whole) {
+      int const n = get<1>(tcRow(_0{}, _0{}, c));
       if (n < params.n) {
-{% for o in outputs %}        mPart(part, n, _[[ loop.index0 ]]{}) = columns.[[ o.of.name ]](v, c);
+{% for o in outputs %}        write_vector(columns.[[ o.of.name ]](_, c), &mPart(part, n, _[[ loop.index0 ]]{}));
 {% endfor %}      }
+    } else {
+      CUTE_UNROLL
+      for (int v = 0; v < size<0>(tcRow); ++v) {
+        int const n = get<1>(tcRow(v, _0{}, c));
+        if (n < params.n) {
+{% for o in outputs %}          mPart(part, n, _[[ loop.index0 ]]{}) = columns.[[ o.of.name ]](v, c);
+{% endfor %}        }
+      }
     }
   }
 }

@@ -8,15 +8,28 @@ constexpr int Stages = [[ d.schedule.stages ]];
 // What a thread has of a tile of rows, as it loads them.
 template <class Walk, class T, class Load>
 using Part = decltype(make_tensor<T>(shape(Load{}.get_slice(0).partition_S(make_identity_tensor(Tile{})))));  // (CPY,CPY_M,CHUNKS)
+
+struct SharedStorage {
+{%- for t in self.of(Kind::Queued) %}
+  alignas(16) Element[[ t.name ]] s[[ t.name ]][cosize_v<typename Vectors::Smem[[ t.name ]]>];
+{%- endfor %}
+};
+static_assert(sizeof(SharedStorage) == [[ d.schedule.staged(d.tensors.iter()) ]], "bytes of dynamic shared memory");
+
+CUTE_DEVICE
+SharedStorage&
+shared_storage()
+{
+  extern __shared__ __align__(16) unsigned char smem[];
+  return *reinterpret_cast<SharedStorage*>(smem);
+}
 {% for t in self.of(Kind::Queued) %}
 template <class Walk>
 CUTE_DEVICE
 auto
 queue_[[ t.name ]]()
 {
-  extern __shared__ __align__(16) unsigned char smem[];
-  auto const ptr_s[[ t.name ]] = reinterpret_cast<Element[[ t.name ]]*>(smem + [[ t.offset ]]);
-  return make_tensor(make_smem_ptr(ptr_s[[ t.name ]]), typename Walk::Smem[[ t.name ]]{});  // (ROWS,COLUMNS,STAGES)
+  return make_tensor(make_smem_ptr(shared_storage().s[[ t.name ]]), typename Walk::Smem[[ t.name ]]{});  // (ROWS,COLUMNS,STAGES)
 }
 {% endfor %}
 // Asks for a tile of rows; there is none past the last. Each thread copies what it reads later, so that no other thread has to wait for it.
