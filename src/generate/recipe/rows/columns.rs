@@ -37,7 +37,7 @@ fn number(compute: Compute) -> DType {
 }
 
 /// CTAs of a multiprocessor.
-fn resident(schedule: &Schedule) -> i64 {
+pub(super) fn resident(schedule: &Schedule) -> i64 {
     schedule.resident().min(RESIDENT / schedule.cta()).max(1)
 }
 
