@@ -6,8 +6,8 @@ use super::columns::JOIN;
 use super::decide::{Decision, ELEMENTS};
 use super::emit::{Matrix, matrix};
 use super::sources::{Words, op};
+use super::tilings::meetings;
 use crate::emit::{self, Alias, Assertion};
-use crate::expr::rows::{Along, Made, Traversal};
 use crate::plan::Plan;
 
 #[derive(Template)]
@@ -51,8 +51,6 @@ pub(super) fn entries(words: &mut Words<'_>, plan: &Plan) -> String {
         let of = matrix(decision, decision.output(output));
         Column { of, op: op(reduction), stored: words.stored(output, "result") }
     });
-    let of_rows = |of: &&Traversal| of.makes.iter().any(|made| matches!(made, Made::Reduced(_, Along::Row, _)));
-    let meetings = decision.passes.traversals().filter(of_rows).count();
     let all = decision.tensors.iter().map(|tensor| matrix(decision, tensor));
     let weights: Vec<Matrix> = all.filter(Matrix::is_resident).collect();
     emit::text(&Columns {
@@ -60,7 +58,7 @@ pub(super) fn entries(words: &mut Words<'_>, plan: &Plan) -> String {
         elements: ELEMENTS,
         join: JOIN,
         threads: tiling.threads(),
-        meets: decision.schedule.parts() > 1 && meetings == 1,
+        meets: decision.schedule.parts() > 1 && meetings(&decision.passes) == 1,
         stages: decision.schedule.stages,
         kept: if weights.is_empty() { "" } else { ", and of rows that stand for all" },
         weights,

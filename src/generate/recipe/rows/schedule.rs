@@ -2,7 +2,7 @@
 
 use super::Rows;
 use super::tensors::Tensor;
-use super::tilings::has_groups;
+use super::tilings::{has_groups, meetings};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::Code;
 use crate::expr::Compute;
@@ -252,6 +252,8 @@ struct Asked {
     hold: Hold,
     /// Whether groups have values.
     groups: bool,
+    /// How often the threads of a row reduce together.
+    meetings: usize,
     need: Need,
 }
 
@@ -269,7 +271,8 @@ pub(super) fn schedule(
         [recipe.threads, recipe.chunks, recipe.cluster, recipe.block].map(|set| set.map(i64::from));
     let (columns, least) = (i64::from(recipe.columns), least_threads(passes, vec));
     let groups = has_groups(passes);
-    let asked = Asked { columns, vec, least, threads, chunks, cluster, block, hold, groups, need };
+    let asked =
+        Asked { columns, vec, least, threads, chunks, cluster, block, hold, groups, meetings: meetings(passes), need };
     (asked.is_fine(checks) & asked.fits_hold(targets, checks)).then_some(())?;
     let chosen = match hold {
         Hold::Registers => asked.held(),
@@ -346,10 +349,17 @@ impl Asked {
         has & checks.require(holds, Code::Registers, found, "hold=registers", because, "hold=registers, or hold=auto")
     }
 
-    /// Vectors of a thread: as many keep memory busy. Results of columns are the fewer, the more threads have a row.
+    /// Vectors of a thread: as many keep memory busy. Results of columns are the fewer, the more threads have a row. Where its threads meet
+    /// twice, half as many meet faster: a backward layer norm of 8192 columns had 0.524 of a copy on an H200, and 0.601 so.
     fn usual(&self) -> i64 {
         match self.vec {
-            _ if self.need.columns > 0 => 1,
+            _ if self.need.columns > 0 => {
+                if self.meetings > 1 {
+                    2
+                } else {
+                    1
+                }
+            }
             8.. => 4,
             _ => 2,
         }

@@ -128,40 +128,27 @@ pub(super) fn fit(recipe: &Rows, names: &Names, outputs: &[&'static str], checks
         ("in", recipe.inputs.len(), recipe.function.inputs()),
         ("out", recipe.outputs.len(), recipe.function.outputs()),
     ];
+    let mut require = |holds, code, found: String, required: &str, because: &str, help: &str| {
+        fit &= checks.require(holds, code, found, required, because, help);
+    };
     for (key, found, required) in counts {
-        let (found, because) =
-            (format!("{found} tensors in `{key}`, `{}`", recipe.function), "each value has a tensor");
-        let help = format!("list as many in `{key}`: {key}=f32:(?,1)");
-        fit &= checks.require(
-            found.starts_with(&format!("{required} ")),
-            Code::TensorCount,
-            found,
-            &required.to_string(),
-            because,
-            &help,
-        );
+        let (because, help) = ("each value has a tensor", format!("list as many in `{key}`: {key}=f32:(?,1)"));
+        let tensors = format!("{found} tensors in `{key}`, `{}`", recipe.function);
+        require(found == required, Code::TensorCount, tensors, &required.to_string(), because, &help);
     }
+    let has_modes = |spec: &TensorSpec| (1..=2).contains(&spec.strides.len()) && spec.strides != [ModeStride::Unit; 2];
     for (name, spec) in names.tensors.iter().zip(&recipe.inputs) {
-        let (found, because) = (
-            format!("{name} = {spec}"),
-            "an input has rows and columns, or one value for each row; what repeats has stride 0",
-        );
-        let holds = (1..=2).contains(&spec.strides.len()) && spec.strides != [ModeStride::Unit; 2];
+        let because = "an input has rows and columns, or one value for each row; what repeats has stride 0";
         let help = "(?,1) is a matrix, (0,1) one row for all, 1 a vector with one value for each row";
-        fit &=
-            checks.require(holds, Code::TensorRank, found, "one or two modes, at most one of stride 1", because, help);
+        let required = "one or two modes, at most one of stride 1";
+        require(has_modes(spec), Code::TensorRank, format!("{name} = {spec}"), required, because, help);
     }
     for (name, spec) in outputs.iter().zip(&recipe.outputs) {
-        let found = format!("{name} = {spec}");
-        let once = !spec.strides.contains(&ModeStride::Broadcast) && spec.strides != [ModeStride::Unit; 2];
-        fit &= checks.require(
-            once && (1..=2).contains(&spec.strides.len()),
-            Code::TensorStride,
-            found,
-            "one mode for rows, or two for elements and groups, none of stride 0, at most one of stride 1",
-            "each output has a place of its own for each of its values",
-            "(?,1) is a matrix, 1 a vector with one value for each row",
-        );
+        let once = has_modes(spec) && !spec.strides.contains(&ModeStride::Broadcast);
+        let required = "one mode for rows, or two for elements and groups, none of stride 0, at most one of stride 1";
+        let because = "each output has a place of its own for each of its values";
+        let help = "(?,1) is a matrix, 1 a vector with one value for each row";
+        require(once, Code::TensorStride, format!("{name} = {spec}"), required, because, help);
     }
     fit
 }

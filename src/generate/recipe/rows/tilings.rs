@@ -5,7 +5,7 @@ use super::tensors::Tensor;
 use crate::arch::Arch;
 use crate::dtype::DType;
 use crate::expr::Compute;
-use crate::expr::rows::{Along, Level, Passes, Reduction};
+use crate::expr::rows::{Along, Level, Made, Passes, Reduction, Traversal};
 use crate::layout::{Layout, LayoutError};
 use crate::model::banks::WARP;
 use crate::plan::interned;
@@ -116,6 +116,12 @@ pub(super) fn along_rows(passes: &Passes) -> impl Iterator<Item = (usize, Reduct
         Some((reduction, Along::Row)) => Some((value, reduction)),
         _ => None,
     })
+}
+
+/// How often the threads of a row reduce together.
+pub(super) fn meetings(passes: &Passes) -> usize {
+    let of_rows = |of: &&Traversal| of.makes.iter().any(|made| matches!(made, Made::Reduced(_, Along::Row, _)));
+    passes.traversals().filter(of_rows).count()
 }
 
 /// How two become one. Conditions are 1 and 0.
