@@ -10,7 +10,7 @@ template <class Walk, class T, class Load>
 using Part = decltype(make_tensor<T>(shape(Load{}.get_slice(0).partition_S(make_identity_tensor(Tile{})))));  // (CPY,CPY_M,CHUNKS)
 
 struct SharedStorage {
-{%- for t in self.queued() %}
+{%- for t in self.of(Kind::Queued) %}
   alignas(16) Element[[ t.name ]] s[[ t.name ]][cosize_v<typename Vectors::Smem[[ t.name ]]>];
 {%- endfor %}
 };
@@ -23,7 +23,7 @@ shared_storage()
   extern __shared__ __align__(16) unsigned char smem[];
   return *reinterpret_cast<SharedStorage*>(smem);
 }
-{% for t in self.queued() %}
+{% for t in self.of(Kind::Queued) %}
 template <class Walk>
 CUTE_DEVICE
 auto
@@ -43,7 +43,7 @@ ask([[ plan.name() ]]_params const& params, int row_tile, int slot)
   Tensor tcRow = typename Walk::Columns{}.get_slice(threadIdx.x).partition_S(cRow);  // (CPY,CPY_M,CHUNKS) -> (m,n)
   int const width = get<0>(tcRow(_0{})) < params.m ? params.n : 0;
   auto const inside = [&](int v, int c) { return get<1>(tcRow(Walk::whole ? 0 : v, _0{}, c)) < width; };
-{%- for t in self.queued() %}
+{%- for t in self.of(Kind::Queued) %}
   auto const ptr_[[ t.name ]] = static_cast<Element[[ t.name ]] const*>(params.[[ t.param ]]);
   Tensor m[[ t.name ]] = make_tensor(make_gmem_ptr(ptr_[[ t.name ]]), [[ t.shape ]], [[ t.strides ]]);  // [[ t.modes ]]
   Tensor g[[ t.name ]] = local_tile(m[[ t.name ]], Tile{}, cta_crd);  // (ROWS,COLUMNS)

@@ -58,17 +58,15 @@
   Tensor t[[ t.name ]] = thr_[[ t.name ]].partition_[[ t.side ]](g[[ t.name ]]);  // (CPY,CPY_M,CHUNKS,TILES)
   Tensor r[[ t.name ]] = make_fragment_like(t[[ t.name ]](_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
 {%- endfor %}
-{%- for t in self.queued() %}
+{%- for t in self.of(Kind::Queued) %}
   Tensor w[[ t.name ]] = typename Walk::Load[[ t.name ]]{}.get_slice(threadIdx.x).partition_S(queue_[[ t.name ]]<Walk>());  // (CPY,CPY_M,CHUNKS,STAGES)
   Tensor r[[ t.name ]] = make_fragment_like(w[[ t.name ]](_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
-{%- endfor %}
-{%- for t in self.of(Kind::Queued) %}
   move_all<Walk, typename Walk::Load[[ t.name ]]>(inside_of(rank), w[[ t.name ]](_, _, _, columns.slot), r[[ t.name ]]);
 {%- endfor %}
 {%- for t in self.of(Kind::Resident) %}
   auto const& r[[ t.name ]] = columns.[[ t.name ]];  // (CPY,CPY_M,CHUNKS)
 {%- endfor %}
-{%- if d.schedule.hold == Hold::Shared && d.schedule.stages == 1 %}
+{%- if d.schedule.hold == Hold::Shared %}
 {%- include "rows/stage.cuh" %}
 {%- endif %}
 {%- for t in self.of(Kind::Held) %}

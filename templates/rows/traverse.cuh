@@ -27,9 +27,6 @@
 {%- for t in s.late %}
       move<Walk, typename Walk::Load[[ t ]]>(inside, c, t[[ t ]](_, _, _, tile), r[[ t ]]);
 {%- endfor %}
-{%- for t in s.in_stage %}
-      move<Walk, typename Walk::Load[[ t ]]>(inside, c, w[[ t ]](_, _, _, columns.slot), r[[ t ]]);
-{%- endfor %}
       CUTE_UNROLL
       for (int v = 0; v < Vec; ++v) {
         if (inside(v, c)) {

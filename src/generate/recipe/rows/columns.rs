@@ -37,7 +37,7 @@ fn number(compute: Compute) -> DType {
 }
 
 /// CTAs of a multiprocessor.
-pub(super) fn resident(schedule: &Schedule) -> i64 {
+fn resident(schedule: &Schedule) -> i64 {
     schedule.resident().min(RESIDENT / schedule.cta()).max(1)
 }
 

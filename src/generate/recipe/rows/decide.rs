@@ -163,9 +163,7 @@ pub fn plan_as<R: Recipe>(recipe: &Rows, asked: &R, name: &str, targets: &Target
         let dynamic_smem = Bytes(decision.schedule.staged(&decision.tensors).unsigned_abs());
         let smem = Bytes(tiling.smem_bytes().unwrap_or(Bytes(u64::MAX)).0.saturating_sub(dynamic_smem.0));
         let entry = Entry::new(name, tiling.threads(), smem).with_registers(decision.schedule.registers.unsigned_abs());
-        let in_stage = decision.schedule.stages > 1 && decision.schedule.hold == Hold::Shared;
-        let min_blocks = in_stage.then(|| columns::resident(&decision.schedule) as u32);
-        Entry { cluster: decision.schedule.cluster as u32, dynamic_smem, min_blocks, ..entry }
+        Entry { cluster: decision.schedule.cluster as u32, dynamic_smem, ..entry }
     };
     let [vectors, elements] = &decision.tilings;
     let join = decision.columns.as_ref().map(|tiling| {

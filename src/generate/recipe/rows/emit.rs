@@ -88,8 +88,6 @@ enum Kind {
     Staged,
     /// Loaded once for each row and held, from shared memory, where its rows queue.
     Queued,
-    /// Loaded from there in each traversal that reads it, chunk by chunk.
-    InStage,
     /// Loaded once, and held for all rows.
     Resident,
     Store,
@@ -133,7 +131,6 @@ struct StepText {
     ahead: Vec<&'static str>,
     staged: Vec<&'static str>,
     late: Vec<&'static str>,
-    in_stage: Vec<&'static str>,
     /// Outputs of elements.
     stores: Vec<&'static str>,
     /// New values of groups.
@@ -163,13 +160,8 @@ impl Text<'_> {
 
     /// Those that are a tensor of all threads, from the begin on.
     fn used(&self) -> impl Iterator<Item = &Matrix> {
-        let elsewhere = [Kind::Unused, Kind::Queued, Kind::InStage, Kind::Resident];
+        let elsewhere = [Kind::Unused, Kind::Queued, Kind::Resident];
         self.matrices.iter().filter(move |t| t.row.is_none() && !elsewhere.contains(&t.kind))
-    }
-
-    /// Those whose rows queue.
-    fn queued(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| matches!(t.kind, Kind::Queued | Kind::InStage))
     }
 
     fn gathered(&self) -> impl Iterator<Item = (&Matrix, &String)> {
@@ -202,7 +194,6 @@ fn kind(decision: &Decision, tensor: &Tensor) -> Kind {
         _ if tensor.read.is_none() => Kind::Unused,
         Level::Element if decision.schedule.late && tensor.waits(last) => Kind::Late,
         Level::Element if decision.schedule.stages > 1 && tensor.is_weight() => Kind::Resident,
-        Level::Element if decision.schedule.stages > 1 && decision.schedule.hold == Hold::Shared => Kind::InStage,
         Level::Element if decision.schedule.stages > 1 => Kind::Queued,
         Level::Element if decision.schedule.queues(tensor) => Kind::Staged,
         Level::Element if decision.schedule.hold != Hold::Registers => Kind::Again,
@@ -241,7 +232,7 @@ pub(super) fn matrix(decision: &Decision, tensor: &Tensor) -> Matrix {
         modes,
         verb: match kind {
             Kind::Store => "Store",
-            Kind::Staged | Kind::Queued | Kind::InStage => "Stage",
+            Kind::Staged | Kind::Queued => "Stage",
             _ => "Load",
         },
         kind,
@@ -305,7 +296,6 @@ fn traversal(words: &mut Words<'_>, step: &mut StepText, of: &Traversal) {
             Kind::Late => step.late.push(tensor.name),
             Kind::Again => step.ahead.push(tensor.name),
             Kind::Staged => step.staged.push(tensor.name),
-            Kind::InStage => step.in_stage.push(tensor.name),
             _ => {}
         }
     }

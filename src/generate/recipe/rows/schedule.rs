@@ -122,10 +122,9 @@ impl Schedule {
         let (held, at_once) = if late { (need.held, need.weights) } else { (need.held + need.weights, 0) };
         let bytes = vec * chunks * held + vec * (need.at_once + at_once) + need.groups * chunks;
         let tiles = match hold {
-            Hold::Shared if need.columns == 0 => pieces(asked.columns, threads * vec * chunks * cluster),
+            Hold::Registers => 1,
+            Hold::Shared => pieces(asked.columns, threads * vec * chunks * cluster),
             Hold::Memory => 0,
-            // A thread has a result for each of its columns.
-            Hold::Registers | Hold::Shared => 1,
         };
         let registers = bytes.div_euclid(4) + OVERHEAD;
         Self { rows, threads, vec: *vec, chunks, cluster, ctas: 0, stages: 1, tiles, hold: *hold, registers, late }
@@ -192,18 +191,16 @@ impl Need {
         // An element that is read for the last time makes room for what is kept of it.
         let lives =
             |[from, until]: [usize; 2], traversal| until >= traversal && (hold == Hold::Registers || from <= traversal);
-        let columns = passes.columns().count() as i64 * value;
-        let in_stage = |t: &Tensor| hold == Hold::Shared && columns > 0 && t.waits_by_rows();
         let before = |traversal: usize| {
-            bytes(&|t| !t.waits(last) && !in_stage(t) && t.read.is_some_and(|read| lives(read, traversal)))
-                + kept(traversal)
+            bytes(&|t| !t.waits(last) && t.read.is_some_and(|read| lives(read, traversal))) + kept(traversal)
         };
         let of_groups = passes.values().iter().filter(|value| matches!(value.level, Level::Group(_))).count();
+        let columns = passes.columns().count() as i64 * value;
         Self {
             held: (0..traversals).map(before).max().unwrap_or(0) + columns,
             columns,
             weights: bytes(&|t| t.waits(last)),
-            at_once: bytes(&|t| t.output || in_stage(t)),
+            at_once: bytes(&|t| t.output),
             staged: bytes(&|t| !t.output && !t.is_weight()),
             groups: of_groups as i64 * value,
         }
@@ -276,7 +273,6 @@ pub(super) fn schedule(
     (asked.is_fine(checks) & asked.fits_hold(targets, checks)).then_some(())?;
     let chosen = match hold {
         Hold::Registers => asked.held(),
-        Hold::Shared if asked.need.columns > 0 => asked.held(),
         Hold::Shared => asked.staged(have_clusters(targets)),
         Hold::Memory => asked.tiled(512, 1),
     };
@@ -340,17 +336,13 @@ impl Asked {
         let (found, one) = (format!("cluster={set}"), set == 1 || self.need.columns == 0);
         let has = has & checks.require(one, Code::Variant, found, "cluster=1", because, "cluster=auto");
         let found = format!("values of groups or columns, hold={}", self.hold);
-        let holds = match self.hold {
-            Hold::Registers => true,
-            Hold::Shared => !self.groups,
-            Hold::Memory => !self.groups && self.need.columns == 0,
-        };
+        let holds = self.hold == Hold::Registers || !self.groups && self.need.columns == 0;
         let because = "threads hold the values of all their groups and columns";
         has & checks.require(holds, Code::Registers, found, "hold=registers", because, "hold=registers, or hold=auto")
     }
 
     /// Vectors of a thread: as many keep memory busy. Results of columns are the fewer, the more threads have a row. Where its threads meet
-    /// twice, half as many meet faster: a backward layer norm of 8192 columns had 0.524 of a copy on an H200, and 0.601 so.
+    /// twice, half as many meet faster: a backward layer norm of 8192 columns had 0.588 of a copy on an H200, and 0.686 so.
     fn usual(&self) -> i64 {
         match self.vec {
             _ if self.need.columns > 0 => {
