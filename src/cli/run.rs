@@ -188,9 +188,11 @@ fn inputs(args: &RunArgs, plan: &Plan) -> Result<(Vec<Tensor>, Vec<i64>), Failur
         None => problem_shape(plan)?.example().to_vec(),
     };
     let layouts = layouts(plan, &problem, args.ld)?;
+    let shape = problem_shape(plan)?;
+    let coordinates = |operand: u64| shape.coordinates(operand as usize, &problem);
     let make = |(seed, (operand, layout)): (u64, (&&Operand, &TensorLayout))| {
         let mut tensor = Tensor::new(operand.dtype, *layout).map_err(Failure::message)?;
-        tensor.fill(args.fill, seed);
+        tensor.fill_of(coordinates(seed - args.seed), args.fill, seed);
         Ok(tensor)
     };
     let tensors: Result<_, Failure> = (args.seed..).zip(operands.iter().zip(&layouts)).map(make).collect();

@@ -2,19 +2,21 @@
 // Columns: each CTA reduces its rows, then `[[ join ]]` joins the parts
 //
 
-constexpr bool Meets = [[ meets ]];  // warps of a row tell each other values
+constexpr bool Meets = [[ meets ]];  // warps of a row tell each other values, once for a row
 
-// What a thread has of its columns.
+// What a thread has of its columns[[ kept ]].
 template <class Walk>
 struct Partials {
   using Own = decltype(typename Walk::Columns{}.get_slice(0).partition_S(make_identity_tensor(Tile{})));  // (CPY,CPY_M,CHUNKS)
   using Values = decltype(make_tensor<Number>(make_shape(size<0>(declval<Own>()), size<2>(declval<Own>()))));  // (VEC,CHUNKS)
-{% for o in outputs %}  Values [[ o.name ]];
-{% endfor %}
+{% for o in outputs %}  Values [[ o.of.name ]];
+{% endfor %}{% for t in weights %}  Part<Walk, Element[[ t.name ]], typename Walk::Load[[ t.name ]]> [[ t.name ]];
+{% endfor %}{% if stages > 1 %}  int slot = 0;  // the stage of its rows
+{% endif %}
   CUTE_DEVICE
   Partials()
   {
-{% for o in outputs %}    fill([[ o.name ]], [[ o.op ]]::nothing());
+{% for o in outputs %}    fill([[ o.of.name ]], [[ o.op ]]::nothing());
 {% endfor %}  }
 };
 
@@ -27,6 +29,16 @@ parts_of([[ plan.name() ]]_params const& params)
                      make_stride(int64_t(params.n), _1{}, int64_t(params.parts) * params.n));  // (PARTS,N,OUTPUTS)
 }
 
+// Results of columns side by side, 16 bytes at a time: a sector of memory is written in two parts and not in eight.
+template <class Values>
+CUTE_DEVICE
+void
+write_vector(Values const& values, Number* to)
+{
+  Tensor gTo = make_tensor(make_gmem_ptr(to), shape(values));  // (VEC)
+  copy_all(AutoVectorizingCopyWithAssumedAlignment<128>{}, values, gTo);
+}
+
 // The rows of a CTA: every gridDim.x-th tile.
 template <class Walk>
 CUTE_DEVICE
@@ -34,10 +46,14 @@ void
 reduce_rows([[ plan.name() ]]_params const& params)
 {
   Partials<Walk> columns;
-  int const tiles = ceil_div(params.m, size<0>(Tile{}));
+{% if stages > 1 %}{% include "rows/ahead.cuh" %}
+{% endif %}  int const tiles = ceil_div(params.m, size<0>(Tile{}));
   for (int tile = int(blockIdx.x); tile < tiles; tile += int(gridDim.x)) {
-    traverse<Walk>(params, tile, columns);
-    if constexpr (Meets) {
+{% if stages > 1 %}    ask<Walk>(params, tile + (Stages - 1) * int(gridDim.x), (columns.slot + Stages - 1) % Stages);
+    cp_async_wait<Stages - 1>();
+{% endif %}    traverse<Walk>(params, tile, columns);
+{% if stages > 1 %}    columns.slot = (columns.slot + 1) % Stages;
+{% endif %}    if constexpr (Meets) {
       __syncthreads();  // every warp has read what the next tile overwrites
     }
   }
@@ -47,12 +63,19 @@ reduce_rows([[ plan.name() ]]_params const& params)
   int const part = int(blockIdx.x) * size<0>(Tile{}) + get<0>(tcRow(_0{}));
   CUTE_UNROLL
   for (int c = 0; c < size<2>(tcRow); ++c) {
-    CUTE_UNROLL
-    for (int v = 0; v < size<0>(tcRow); ++v) {
-      int const n = get<1>(tcRow(v, _0{}, c));
+    if constexpr (Walk::whole) {
+      int const n = get<1>(tcRow(_0{}, _0{}, c));
       if (n < params.n) {
-{% for o in outputs %}        mPart(part, n, _[[ loop.index0 ]]{}) = columns.[[ o.name ]](v, c);
+{% for o in outputs %}        write_vector(columns.[[ o.of.name ]](_, c), &mPart(part, n, _[[ loop.index0 ]]{}));
 {% endfor %}      }
+    } else {
+      CUTE_UNROLL
+      for (int v = 0; v < size<0>(tcRow); ++v) {
+        int const n = get<1>(tcRow(v, _0{}, c));
+        if (n < params.n) {
+{% for o in outputs %}          mPart(part, n, _[[ loop.index0 ]]{}) = columns.[[ o.of.name ]](v, c);
+{% endfor %}        }
+      }
     }
   }
 }
@@ -71,47 +94,4 @@ void
   reduce_rows<Elements>(params);
 }
 
-// Which thread has which part of which column
-{% for alias in aliases %}using [[ alias.name ]] = [[ alias.ty ]];  // [[ alias.comment ]]
-{% endfor %}{% for assertion in assertions %}static_assert([[ assertion.condition ]], "[[ assertion.what ]]");
-{% endfor %}
-// Every warp takes every 32nd part of 32 columns, one for each lane; then it joins the warps' results of one column.
-// For columns past the end it gives what nothing gives.
-template <class Op, class Parts>
-CUTE_DEVICE
-Number
-joined([[ plan.name() ]]_params const& params, int output, Parts& sParts)
-{
-  Tensor mPart = parts_of(params)(_, _, output);  // (PARTS,N)
-  auto const warp = int(threadIdx.x) / 32;
-  auto const lane = int(threadIdx.x) % 32;
-  int const n = int(blockIdx.x) * size<0>(sParts) + lane;
-  auto state = Op::nothing();
-  if (n < params.n) {
-    for (int part = warp; part < params.parts; part += size<1>(sParts)) {
-      state = Op::of(state, mPart(part, n));
-    }
-  }
-  sParts(lane, warp) = state;
-  __syncthreads();
-  return Op::result(of_lanes<Op, 32>(sParts(warp, lane)));
-}
-
-// Launch: [[ threads ]] threads, (ceil_div(N,32), [[ outputs.len() ]]) blocks.
-CUTE_DEVICE
-void
-[[ join ]]([[ plan.name() ]]_params const& params)
-{
-  __shared__ Number smemParts[cosize_v<SmemParts>];
-  Tensor sParts = make_tensor(make_smem_ptr(smemParts), SmemParts{});  // (COLUMNS,WARPS)
-  int const n = int(blockIdx.x) * 32 + int(threadIdx.x) / 32;
-  bool const writes = threadIdx.x % 32 == 0 && n < params.n;
-{% for o in outputs %}  if (blockIdx.y == [[ loop.index0 ]]) {
-    auto const ptr_[[ o.name ]] = make_gmem_ptr(static_cast<Element[[ o.name ]]*>(params.[[ o.param ]]));
-    Tensor m[[ o.name ]] = make_tensor(ptr_[[ o.name ]], [[ o.shape ]], [[ o.strides ]]);  // (N)
-    Number const result = joined<[[ o.op ]]>(params, [[ loop.index0 ]], sParts);
-    if (writes) {
-      m[[ o.name ]](n) = [[ o.stored ]];
-    }
-  }
-{% endfor %}}
+{% include "rows/join.cuh" %}

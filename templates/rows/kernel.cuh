@@ -48,6 +48,9 @@ static_assert(RowThreads % 32 == 0 || 32 % RowThreads == 0, "rows end where warp
 {% include "rows/lanes.cuh" %}
 
 {% include "rows/move.cuh" %}
+{%- if d.schedule.stages > 1 %}
+{% include "rows/queue.cuh" %}
+{%- endif %}
 
 // A tile of rows; `columns` has what is reduced over rows.
 template <class Walk, class Columns>

@@ -1,8 +1,8 @@
 
-{%- for r in s.met() %}
+{%- for r in s.of_rows() %}
   tell(sValue[[ r.value ]], state[[ r.value ]]);
 {%- endfor %}
   meet();
-{%- for r in s.met() %}
+{%- for r in s.of_rows() %}
   state[[ r.value ]] = of_parts<[[ r.op ]]>(sValue[[ r.value ]]);
 {%- endfor %}

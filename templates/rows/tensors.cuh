@@ -38,11 +38,19 @@
   auto const inside_of = [&](int tile) {
     return [&, tile](int v, int c) { return get<1>(tcRow(Walk::whole ? 0 : v, _0{}, c, tile)) < width; };
   };
-{% for t in self.of_rows() %}
+{% for t in self.of(Kind::Row) %}
   Element[[ t.name ]] row[[ t.name ]]{};
   if (m < params.m) {
     row[[ t.name ]] = m[[ t.name ]](m);
   }
+{%- endfor %}
+{%- for (t, row) in self.gathered() %}
+  bool const is_row = rowIndex >= 0 && rowIndex < params.rows;
+  if (m < params.m && !is_row) {
+    __trap();  // the index names no row
+  }
+  auto const ptr_[[ t.name ]] = static_cast<[[ t.pointee ]]*>(params.[[ t.param ]]) + int64_t(rowIndex)[[ row ]];
+  Tensor m[[ t.name ]] = make_tensor(make_gmem_ptr(ptr_[[ t.name ]]), [[ t.shape ]], [[ t.strides ]]);  // [[ t.modes ]], each row the thread's
 {%- endfor %}
 {%- for t in self.moved() %}
   Tensor g[[ t.name ]] = local_tile(m[[ t.name ]], Tile{}, cta_crd);  // (ROWS,COLUMNS,TILES)
@@ -50,10 +58,18 @@
   Tensor t[[ t.name ]] = thr_[[ t.name ]].partition_[[ t.side ]](g[[ t.name ]]);  // (CPY,CPY_M,CHUNKS,TILES)
   Tensor r[[ t.name ]] = make_fragment_like(t[[ t.name ]](_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
 {%- endfor %}
+{%- for t in self.of(Kind::Queued) %}
+  Tensor w[[ t.name ]] = typename Walk::Load[[ t.name ]]{}.get_slice(threadIdx.x).partition_S(queue_[[ t.name ]]<Walk>());  // (CPY,CPY_M,CHUNKS,STAGES)
+  Tensor r[[ t.name ]] = make_fragment_like(w[[ t.name ]](_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
+  move_all<Walk, typename Walk::Load[[ t.name ]]>(inside_of(rank), w[[ t.name ]](_, _, _, columns.slot), r[[ t.name ]]);
+{%- endfor %}
+{%- for t in self.of(Kind::Resident) %}
+  auto const& r[[ t.name ]] = columns.[[ t.name ]];  // (CPY,CPY_M,CHUNKS)
+{%- endfor %}
 {%- if d.schedule.hold == Hold::Shared %}
 {%- include "rows/stage.cuh" %}
 {%- endif %}
-{%- for t in self.held() %}
+{%- for t in self.of(Kind::Held) %}
   move_all<Walk, typename Walk::Load[[ t.name ]]>(inside_of(rank), t[[ t.name ]](_, _, _, rank), r[[ t.name ]]);
 {%- endfor %}
   if constexpr (RowCtas > 1) {

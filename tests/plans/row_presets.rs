@@ -5,6 +5,7 @@ use cutemplate::dtype::DType;
 use cutemplate::recipe::rows::Preset;
 use cutemplate::recipe::{Recipe, Rows};
 use cutemplate::settings::Settings;
+use cutemplate::verify::{self, Tensor};
 
 #[test]
 fn each_preset_is_a_kernel_that_its_settings_give_back() {
@@ -47,4 +48,23 @@ fn settings_replace_parts_of_a_preset() {
     assert_eq!(plain.outputs[0].to_string(), "f16:(?,1)");
     let own = read("preset=softmax\nexpr=|x, w| (x * w, sum(x * w))\ndtype=f16");
     assert_eq!((own.inputs.len(), own.outputs[1].to_string()), (2, "f32:1".to_owned()));
+}
+
+/// An index that names no row is refused with its coordinate, before anything is compared.
+#[test]
+fn an_index_that_names_no_row_is_refused() {
+    let settings = Settings::parse_lines("expr=|x| x\nin=f32:(?,1)\ngather=x\ncolumns=8");
+    let plan = Rows::from_settings(&settings).expect("settings").plan(&Targets::default()).expect("legal");
+    let x = Tensor::of(&[1.0_f32; 12], &[3, 4]).expect("a table");
+    let y = Tensor::of(&[1.0_f32; 20], &[5, 4]).expect("its rows");
+    let check = |index: [i32; 5]| {
+        let index = Tensor::of(&index, &[5]).expect("an index");
+        verify::check(&plan, &[&x, &index], &[], &[&y]).map_err(|error| error.to_string())
+    };
+    assert!(check([0, 1, 2, 2, 0]).expect("rows of the table").iter().all(verify::Verdict::is_right));
+    for (index, named) in [([0, 1, -1, 2, 0], "Index(2) = -1, of 3 rows"), ([3, 1, 0, 2, 0], "Index(0) = 3, of 3 rows")]
+    {
+        let refused = check(index).expect_err("no such row");
+        assert!(refused.contains(named), "{refused}");
+    }
 }

@@ -31,15 +31,21 @@ fn kernels() -> (Tally, Vec<Kernel>) {
         "expr=|x, y| (sum_group4(x * y), mean_group1024(x), x + width_group8())\n\
          in=i8:(?,1), f32:(1,?)\nout=f32:(?,1), bf16:(1,?), i32:(?,1)\ncolumns=1024",
         "expr=|x, n| (x - prod(min(x, n)), argmin(x))\nin=f64:(?,1), f64:?\nout=f64:(?,1), i32:1\ncolumns=1025\nchunks=3",
-        "expr=|dy| sum_column(dy)\nin=f16:(?,1)\nout=f32:1\ncolumns=200\nctas=3",
+        "expr=|dy| sum_column(dy)\nin=f16:(?,1)\nout=f32:1\ncolumns=200\nctas=3\nstages=3",
+        "expr=|x, w, dy| { let d = x - mean(x); let r = 1 / (1 + max(abs(d))); ((dy - mean(dy * d)) * w * r, sum_column(dy * d * r)) }\n\
+         in=bf16:(?,1), f32:(0,1), f16:(1,?)\nout=f32:(?,1), f32:1\ncolumns=300\nthreads=64\nctas=2\nstages=2",
+        GATHER,
+        "expr=|x, y| (x * y, sum_column(x - y), max(x))\nin=f32:(1,?), f16:(?,1)\nout=f32:(?,1), f64:1, f32:1\n\
+         gather=x\ncolumns=130\nctas=2",
+        "expr=|x| x / sum(abs(x))\nin=f16:(?,1)\ngather=x\ncolumns=600\nhold=shared\nthreads=32",
         "expr=|x, y| (sum_column(x * y), max(x), min_column(x - y), y / sum(abs(x)))\nin=f32:(?,1), f64:(1,?)\n\
-         out=f64:?, f32:1, f32:1, f32:(?,1)\ncolumns=70\nthreads=16\nctas=2",
+         out=f64:?, f32:1, f32:1, f32:(?,1)\ncolumns=70\nthreads=16\nctas=2\nstages=1",
         "expr=|x| (col() * 2 + width(), min(x), select(all(x > 3), 1, 0))\nin=u8:(?,1)\nout=i32:(?,1), i16:1, bool:1\ncolumns=64\nthreads=2",
     ];
     let mut tally = Tally::default();
     let settings = Rows::CATALOGUE.iter().copied().chain(more);
     let kernels = tally.plan("rows", (0..).zip(settings.map(recipe)), &Targets::default());
-    assert_eq!(kernels.len(), 12, "{tally}");
+    assert_eq!(kernels.len(), 16, "{tally}");
     (tally, kernels)
 }
 
@@ -59,7 +65,36 @@ const SOFTMAX: &str = "expr=|x| { let e = exp(x - max(x)); e / sum(e) }\nin=f32:
 
 const COLUMNS: &str = "expr=|x| (x / sum(x), sum_column(x / max(x)))\nin=f32:(?,1)\ncolumns=1025\nctas=3";
 
+/// An embedding lookup, with a residual, and the norm of it.
+const GATHER: &str = "expr=|x, residual, w; eps| { let h = x + residual; (h, h * rsqrt(mean(h * h) + eps * eps) * w) }\n\
+                      in=bf16:(?,1), bf16:(?,1), bf16:(0,1)\ngather=x\ncolumns=300";
+
 const DEFECTS: &[Defect] = &[
+    Defect {
+        what: "an index past the last row",
+        settings: GATHER,
+        from: "rowIndex = mIndex(m);",
+        to: "rowIndex = mIndex(m) + params.rows;",
+    },
+    Defect {
+        what: "a negative index",
+        settings: GATHER,
+        from: "rowIndex = mIndex(m);",
+        to: "rowIndex = mIndex(m) - params.rows;",
+    },
+    Defect { what: "the row of the output is read", settings: GATHER, from: "int64_t(rowIndex)", to: "int64_t(m)" },
+    Defect {
+        what: "a tile is read before it has arrived",
+        settings: COLUMNS,
+        from: "cp_async_wait<Stages - 1>();",
+        to: "cp_async_wait<Stages>();",
+    },
+    Defect {
+        what: "a tile takes the place of the one that is read",
+        settings: COLUMNS,
+        from: "(columns.slot + Stages - 1) % Stages",
+        to: "columns.slot",
+    },
     Defect {
         what: "the next tile overwrites what a warp still reads",
         settings: COLUMNS,

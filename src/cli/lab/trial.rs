@@ -118,10 +118,15 @@ pub(super) fn operands(
     layouts: &[TensorLayout],
     (fill, seed): (Fill, u64),
 ) -> Result<Vec<Tensor>, BenchError> {
+    let shapes: Vec<&[i64]> = layouts.iter().map(|layout| layout.layout.shape()).collect();
+    let problem = abi.problem_shape().and_then(|shape| Some((shape, shape.problem_of(&shapes)?)));
+    let coordinates = |operand| problem.as_ref().and_then(|(shape, problem)| shape.coordinates(operand, problem));
     let make = |(index, (operand, layout)): (u64, (&cutemplate::plan::Operand, &TensorLayout))| {
         let mut tensor = Tensor::new(operand.dtype, *layout)?;
         match operand.access {
-            Access::Read | Access::ReadWrite => tensor.fill(fill, seed.wrapping_add(index)),
+            Access::Read | Access::ReadWrite => {
+                tensor.fill_of(coordinates(index as usize), fill, seed.wrapping_add(index));
+            }
             Access::Write => tensor.fill_unwritten(),
         }
         Ok(tensor)

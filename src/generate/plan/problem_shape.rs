@@ -28,6 +28,9 @@ pub struct ProblemShape {
     /// The extent that counts batches: an array may lack its axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     batches: Option<usize>,
+    /// Operands whose elements are coordinates, each with the extent that these belong to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    coordinates: Vec<(usize, usize)>,
     example: Vec<i64>,
     because: String,
     help: String,
@@ -82,6 +85,7 @@ impl ProblemShape {
         Self {
             modes: modes.into_iter().map(|modes| modes.into_iter().map(ModeExtent::Whole).collect()).collect(),
             batches: None,
+            coordinates: Vec::new(),
             example,
             because: "each mode of a tensor has an extent of the problem".to_owned(),
             help: "pass views of these shapes; a broadcast mode has stride 0, not extent 1".to_owned(),
@@ -142,6 +146,27 @@ impl ProblemShape {
             *slot = ModeExtent::Constant { constant };
         }
         self
+    }
+
+    /// The same; the elements of an operand are coordinates of that extent: an index names rows of a table.
+    ///
+    /// ```
+    /// use cutemplate::plan::ProblemShape;
+    ///
+    /// // X (ROWS,N), Index (M), Y (M,N).
+    /// let gather = ProblemShape::new(["M", "N", "ROWS"], [vec![2, 1], vec![0], vec![0, 1]]).with_coordinates(1, 2);
+    /// assert_eq!(gather.coordinates(1, &[5, 8, 300]), Some(300));
+    /// ```
+    #[must_use]
+    pub fn with_coordinates(mut self, operand: usize, extent: usize) -> Self {
+        self.coordinates.push((operand, extent));
+        self
+    }
+
+    /// How many coordinates the elements of an operand number, if they do.
+    pub fn coordinates(&self, operand: usize, problem: &[i64]) -> Option<i64> {
+        let (_, extent) = self.coordinates.iter().find(|(of, _)| *of == operand)?;
+        problem.get(*extent).copied()
     }
 
     /// The same with another small problem, which leaves something over in every mode.

@@ -74,7 +74,7 @@ macro_rules! as_displayed {
 }
 pub use as_displayed;
 
-as_displayed!(u32, bool, DType, ConflictLevel);
+as_displayed!(u32, bool, String, DType, ConflictLevel);
 
 /// An expression's error: its place is marked in the value.
 fn of_expression(text: &str, error: ExprError) -> Unreadable {

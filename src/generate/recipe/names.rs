@@ -66,6 +66,7 @@ const PARAMS: &[&str] = &[
     "part",
     "parts",
     "passes_l2",
+    "rows",
     "stays",
     "sums",
     "vectors",

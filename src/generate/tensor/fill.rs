@@ -95,6 +95,13 @@ impl Tensor {
         with_scalar!(self.dtype(), T => self.set_each::<T>(|index| element(fill, random, index)));
     }
 
+    /// The same; where the elements are coordinates of an extent, any of these, each as likely.
+    pub fn fill_of(&mut self, coordinates: Option<i64>, fill: Fill, seed: u64) {
+        let Some(extent) = coordinates else { return self.fill(fill, seed) };
+        let (random, extent) = (SplitMix64(seed), extent.max(1).unsigned_abs());
+        self.set_each::<i32>(|index| (random.at(index) % extent) as i32);
+    }
+
     /// Makes each element its magnitude, on all cores.
     pub fn make_absolute(&mut self) {
         with_scalar!(self.dtype(), T => if let Some(span) = self.span_mut::<T>() {

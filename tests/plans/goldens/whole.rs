@@ -96,7 +96,11 @@ const BY_DIGEST: [(&[&str], &str, &str); 27] = [
     ),
     (&["elementwise_apply/tiles.cuh"], "elementwise_apply_f16_tv", "the tiles of that rung"),
     (&["elementwise_apply/tiles_remapped.cuh"], "elementwise_apply_f16_remapped", "the same, renumbered"),
-    (&["rows/columns.cuh"], "rows_bf16_1000", "columns behind rows; a whole text would repeat those of the norm"),
+    (
+        &["rows/ahead.cuh", "rows/columns.cuh", "rows/join.cuh", "rows/queue.cuh"],
+        "rows_bf16_1000",
+        "columns behind rows; a whole text would repeat those of the norm",
+    ),
     (&["rows/written.cuh"], "rows_bf16_2048", "outputs of groups: 11 lines"),
     (&["gemm/keep.cuh"], "gemm_f16_sm90a", "37 lines; a third text of sm_90a would be 1,143"),
     (

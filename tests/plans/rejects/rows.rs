@@ -14,7 +14,11 @@ fn rejected(settings: &str) -> Vec<Diagnostic> {
     refused.expect_err("refused").diagnostics().to_vec()
 }
 
-fn unbound(settings: &str, problem: [i64; 2], change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<Diagnostic> {
+fn unbound<const N: usize>(
+    settings: &str,
+    problem: [i64; N],
+    change: impl FnOnce(&mut Vec<ViewRef>),
+) -> Vec<Diagnostic> {
     let recipe = Rows::from_settings(&Settings::parse_lines(settings)).expect("settings");
     let plan = recipe.plan(&Targets::default()).expect("legal");
     let mut views = views_of(&plan, &problem);
@@ -43,6 +47,13 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("a result of columns as a matrix", rejected("expr=sum_column(a)\nin=f32:(?,1)\nout=f32:(?,1)")),
         ("a reduction that columns lack", rejected("expr=argmax_column(a)\nin=f32:(?,1)")),
         ("CTAs that share no rows", rejected("ctas=8")),
+        ("stages without columns", rejected("stages=2")),
+        ("no stages", rejected("preset=column_sums\nstages=0")),
+        ("stages that no shared memory holds", rejected("preset=column_sums\nstages=16")),
+        ("rows ahead of their index", rejected("preset=column_sums\ngather=dy\nstages=2")),
+        ("an index for an input that is none", rejected("gather=y")),
+        ("an index for one row", rejected("preset=rms_norm\ngather=w")),
+        ("an index for values of rows", rejected("preset=cross_entropy\ngather=target")),
         ("no CTAs that share rows", rejected("preset=column_sums\nctas=0")),
         ("a cluster where columns are reduced", rejected("preset=column_sums\ncluster=2")),
         ("columns of rows that are read again", rejected("preset=column_sums\nhold=memory")),
@@ -60,6 +71,11 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ),
         ("an output over an input's values of rows", unbound(two, [3, 5], |v| v[3].ptr = v[1].ptr)),
         ("two outputs in one place", unbound("expr=|x| (x - max(x), x - min(x))", [3, 5], |v| v[2].ptr = v[1].ptr)),
+        (
+            "fewer indices than rows",
+            unbound("gather=x", [3, 5, 7], |v| v[1].layout = ViewLayout::strided(&[2], &[1]).expect("small")),
+        ),
+        ("an output over a table", unbound("gather=x", [3, 5, 3], |v| v[2].ptr = v[0].ptr)),
         ("an output over a part of an input", unbound(two, [3, 5], |v| v[2].ptr = v[0].ptr + 4)),
     ]
 }

@@ -69,6 +69,10 @@ impl Problem {
             let full = 128 * (1 + random.below(10) as i64);
             shape[1] = if random.chance(40) { full } else { shape[1] }.max(results);
         }
+        if plan.problem_shape().is_some_and(|all| all.extents().len() > shape.len()) {
+            // Rows that an index names, of which there is one at least.
+            shape.push(random.pick(&[1, 2, 7, 40]));
+        }
         let shapes = plan.shapes(&shape).expect("as many extents as the inputs have modes");
         let (layouts, in_place) = Problem::placed(operands, random, &shapes);
         // Half of the problems hold small integers, which tell elements apart and are exact everywhere.
@@ -202,8 +206,11 @@ impl Tensors {
         let make = |(operand, layout): (&Operand, &TensorLayout)| Tensor::new(operand.dtype, *layout).expect("memory");
         let mut inputs: Vec<Tensor> = plan.operands().iter().zip(&problem.layouts).map(make).collect();
         let mut outputs = inputs.split_off(problem.in_place.len());
+        let shapes: Vec<&[i64]> = problem.layouts.iter().map(|layout| layout.layout.shape()).collect();
+        let known = plan.problem_shape().and_then(|shape| Some((shape, shape.problem_of(&shapes)?)));
+        let coordinates = |operand| known.as_ref().and_then(|(shape, extents)| shape.coordinates(operand, extents));
         for (seed, (input, fill)) in (problem.seed..).zip(inputs.iter_mut().zip(&problem.fills)) {
-            input.fill(*fill, seed);
+            input.fill_of(coordinates((seed - problem.seed) as usize), *fill, seed);
         }
         for (input, coordinate, value) in &problem.planted {
             plant(&mut inputs[*input], coordinate, *value);

@@ -69,6 +69,9 @@ pub(crate) fn drawn(index: u64, auto: bool) -> Rows {
         rows.hold = random.chance(60).then(|| random.pick(Hold::ALL));
         rows.block = random.chance(30).then(|| 32 << random.below(5));
     }
+    // The first input is a matrix, whose rows an index may name.
+    let first = rows.function.input_names().next().map(str::to_owned);
+    rows.gather = first.filter(|_| random.chance(15));
     rows
 }
 

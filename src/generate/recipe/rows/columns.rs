@@ -3,6 +3,7 @@
 use super::Rows;
 use super::decide::Decision;
 use super::schedule::Schedule;
+use super::tensors::Tensor;
 use crate::diagnostic::Code;
 use crate::dtype::DType;
 use crate::expr::Compute;
@@ -16,32 +17,76 @@ use crate::tiling::{
     Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, ReduceOp, Reduced, Role, Scope, SmemTensor,
     Task, TileCopy, TileReduce, Tiling,
 };
+use crate::units::Bytes;
 
 /// The suffix of the entry that joins the results of CTAs.
 pub(super) const JOIN: &str = "columns";
 /// Columns of a CTA there, and parts that it reads at once.
 const TILE: i64 = WARP as i64;
-/// Threads of a multiprocessor that keep enough bytes in flight.
+/// Threads of a multiprocessor. With more, each has few registers for its columns.
 const RESIDENT: i64 = 1024;
+/// Bytes of rows on their way that keep a multiprocessor's share of memory busy. With up to five times as many, backward norms of 8192
+/// columns had 0.01 to 0.03 of a copy less on an H200.
+const IN_FLIGHT: i64 = 32 << 10;
+/// Stages, at most.
+const MOST_STAGES: i64 = 16;
 
 /// The type that is computed in.
 fn number(compute: Compute) -> DType {
     if compute == Compute::F64 { DType::F64 } else { DType::F32 }
 }
 
-/// How many CTAs share the rows; 0 where no output is of columns. `auto` fills the multiprocessors of an H200 once: with more CTAs, more
-/// results are written and read again.
-pub(super) fn ctas(recipe: &Rows, passes: &Passes, schedule: &Schedule, checks: &mut Checks) -> Option<i64> {
+/// CTAs of a multiprocessor.
+fn resident(schedule: &Schedule) -> i64 {
+    schedule.resident().min(RESIDENT / schedule.cta()).max(1)
+}
+
+/// With the CTAs that share the rows, where an output is of columns. `auto` fills the multiprocessors of an H200 once: with more CTAs,
+/// more results are written and read again.
+pub(super) fn shared(recipe: &Rows, passes: &Passes, schedule: Schedule, checks: &mut Checks) -> Option<Schedule> {
     let any = passes.columns().next().is_some();
-    let resident = schedule.resident().min(RESIDENT / schedule.cta()).max(1);
-    let chosen = if any { H200.sms as i64 * resident } else { 0 };
-    let Some(set) = recipe.ctas.map(i64::from) else { return Some(chosen) };
+    let with = |ctas| Schedule { ctas, ..schedule };
+    let chosen = if any { H200.sms as i64 * resident(&schedule) } else { 0 };
+    let Some(set) = recipe.ctas.map(i64::from) else { return Some(with(chosen)) };
     let (found, help) = (format!("ctas={set}"), "ctas=auto");
     let because = "CTAs share the rows where columns are reduced; else each tile of rows has a CTA";
     let wanted = checks.require(any, Code::Variant, found.clone(), "an output of columns", because, help);
     let because = "each CTA leaves a result for each column, which a second kernel reads";
     let holds = (1..=65_535).contains(&set);
-    (checks.require(holds, Code::ThreadCount, found, "1 to 65535", because, help) && wanted).then_some(set)
+    (checks.require(holds, Code::ThreadCount, found, "1 to 65535", because, help) && wanted).then(|| with(set))
+}
+
+/// With the stages of its rows. `auto` has as many bytes on their way as keep memory busy, where there is shared memory for two stages.
+pub(super) fn queued(
+    recipe: &Rows,
+    tensors: &[Tensor],
+    most: Bytes,
+    schedule: Schedule,
+    checks: &mut Checks,
+) -> Option<Schedule> {
+    let gathers = recipe.gather.is_some();
+    let with = |stages| Schedule { stages, late: schedule.late && stages == 1, ..schedule };
+    let each = with(2).staged(tensors) / 2;
+    if let Some(set) = recipe.stages.map(i64::from) {
+        let found = format!("stages={set}");
+        let (wanted, holds) = (schedule.ctas > 0 && each > 0, (1..=MOST_STAGES).contains(&set));
+        let because = "a CTA has a next tile of rows where CTAs share the rows of columns";
+        let wanted =
+            checks.require(wanted, Code::Variant, found.clone(), "an output of columns", because, "stages=auto");
+        let because = "each stage is a place in shared memory";
+        let required = format!("1 to {MOST_STAGES}");
+        let holds = checks.require(holds, Code::Variant, found, &required, because, "stages=auto");
+        let because = "the next row is known when its index is";
+        let found = format!("stages={set}, gather");
+        let alone = set == 1 || !gathers;
+        let alone = checks.require(alone, Code::Variant, found, "stages=1", because, "stages=auto");
+        return (wanted && holds && alone).then(|| with(set));
+    }
+    if schedule.ctas == 0 || each == 0 || gathers {
+        return Some(schedule);
+    }
+    let (wanted, fit) = (1 + IN_FLIGHT / (resident(&schedule) * each), most.0 as i64 / each);
+    Some(with(wanted.max(2).min(fit).clamp(1, MOST_STAGES)))
 }
 
 /// Chains of additions along a column, and additions behind them: those of a CTA, of a warp of the second entry, and of its lanes.

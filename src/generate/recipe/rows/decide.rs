@@ -38,6 +38,16 @@ pub(super) struct Decision {
     pub(super) columns: Option<Tiling>,
 }
 
+/// The extent of the rows that an index names.
+pub(super) const SOURCE: &str = "ROWS";
+
+impl Decision {
+    /// An output, by number.
+    pub(super) fn output(&self, number: usize) -> &Tensor {
+        &self.tensors[self.tensors.len() - self.recipe.outputs.len() + number]
+    }
+}
+
 /// Names of the outputs: that of the one there is, or `Y0`, `Y1`, ..
 fn output_names(recipe: &Rows) -> Vec<&'static str> {
     let stem = Names::output(&recipe.function, "Y");
@@ -49,7 +59,8 @@ fn output_names(recipe: &Rows) -> Vec<&'static str> {
 
 fn decide(recipe: &Rows, targets: &Targets, checks: &mut Checks) -> Option<Decision> {
     let outputs = output_names(recipe);
-    let names = Names::new(&outputs, &[], recipe.function.input_names(), &recipe.function);
+    let others: Vec<&str> = outputs.iter().copied().chain(recipe.gather.as_ref().map(|_| tensors::INDEX)).collect();
+    let names = Names::new(&others, &[], recipe.function.input_names(), &recipe.function);
     tensors::fit(recipe, &names, &outputs, checks).then_some(())?;
     let scheduled = |hold, keep, checks: &mut Checks| {
         let passes = tensors::passes(recipe, keep, &outputs, checks)?;
@@ -88,6 +99,8 @@ fn decide(recipe: &Rows, targets: &Targets, checks: &mut Checks) -> Option<Decis
     let reference = RowProgram::new(passes.clone()).added_in(schedule.threads.unsigned_abs(), schedule.additions());
     let [chains, after] = columns::additions(&schedule);
     let reference = reference.columns_added_in(chains, after);
+    let gathered = tensors.iter().position(|tensor| tensor.gathered);
+    let reference = gathered.into_iter().fold(reference, RowProgram::gathering);
     Some(Decision {
         recipe: recipe.clone(),
         passes,
@@ -104,15 +117,22 @@ fn decide(recipe: &Rows, targets: &Targets, checks: &mut Checks) -> Option<Decis
 /// Elements (M,N), rows (M), groups (M,N/128), columns (N).
 fn problem(tensors: &[Tensor], columns: u32) -> ProblemShape {
     let modes = tensors.iter().map(|t| match t.level {
+        _ if t.gathered => vec![2, 1],
         Level::Column => vec![1],
         _ if t.spec.strides.len() == 1 => vec![0],
         _ => vec![0, 1],
     });
-    let shape = ProblemShape::new(["M", "N"], modes).agreeing(
+    let source = tensors.iter().position(|t| t.name == tensors::INDEX);
+    let extents = ["M", "N"].into_iter().chain(source.map(|_| SOURCE));
+    let shape = ProblemShape::new(extents, modes).agreeing(
         "a row of each tensor belongs to one row of all others",
         "pass views that fit together; a broadcast mode has stride 0, not extent 1",
     );
-    let shape = shape.with_example(&[67, i64::from(columns).min(511)]);
+    let example = [67, i64::from(columns).min(511), 33];
+    let shape = match source {
+        Some(index) => shape.with_example(&example).with_coordinates(index, 2),
+        None => shape.with_example(&example[..2]),
+    };
     tensors.iter().enumerate().fold(shape, |shape, (operand, tensor)| match tensor.level {
         Level::Group(size) if tensor.output => shape.with_groups(operand, 1, size.into()),
         _ => shape,
@@ -130,7 +150,7 @@ pub fn plan_as<R: Recipe>(recipe: &Rows, asked: &R, name: &str, targets: &Target
     let decision = checks.finish(decision)?;
     let operands = decision.tensors.iter().map(|tensor| Operand {
         // A thread loads its elements of all inputs before it stores the same coordinates.
-        in_place: !tensor.output && tensor.level == Level::Element,
+        in_place: !tensor.output && tensor.level == Level::Element && !tensor.gathered,
         param: tensor.param.clone(),
         ..Operand::new(
             tensor.name,
@@ -179,7 +199,8 @@ impl KernelPlan for Decision {
     fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
         let operands = views.iter().zip(&self.tensors);
         let traffic = operands.map(|(view, tensor)| Traffic::along_rows(tensor.name, view)).collect();
-        let rows = views.first()?.layout.shape().first()?.unsigned_abs();
+        let (tensor, mode) = self.problem.first_with(0)?;
+        let rows = views.get(tensor)?.layout.shape().get(mode)?.unsigned_abs();
         let blocks = rows.div_ceil(self.schedule.rows.unsigned_abs()) * self.schedule.cluster.unsigned_abs();
         let most = self.schedule.ctas.unsigned_abs();
         let blocks = if most > 0 { blocks.min(most) } else { blocks };

@@ -65,11 +65,13 @@ pub(super) struct Matrix {
     pub(super) shape: String,
     pub(super) strides: String,
     /// `(M,N)`.
-    modes: String,
+    pub(super) modes: String,
     kind: Kind,
     /// Its copy from or to memory: `Load` or `Stage`, of the source of a partition, or `Store`, to its destination.
     verb: &'static str,
     side: &'static str,
+    /// From the first row to that of a thread, where an index names it.
+    row: Option<String>,
     /// Where its rows wait, from the begin of dynamic shared memory.
     offset: i64,
 }
@@ -84,6 +86,10 @@ enum Kind {
     Again,
     /// The same, from shared memory, where it waits.
     Staged,
+    /// Loaded once for each row and held, from shared memory, where its rows queue.
+    Queued,
+    /// Loaded once, and held for all rows.
+    Resident,
     Store,
     /// One value for a row.
     Row,
@@ -140,26 +146,32 @@ struct Written {
     every: i64,
 }
 
+impl Matrix {
+    /// Whether a thread holds its part of it for all rows.
+    pub(super) fn is_resident(&self) -> bool {
+        self.kind == Kind::Resident
+    }
+}
+
 impl Text<'_> {
+    fn of(&self, kind: Kind) -> impl Iterator<Item = &Matrix> {
+        self.matrices.iter().filter(move |t| t.kind == kind)
+    }
+
+    /// Those that are a tensor of all threads, from the begin on.
     fn used(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| t.kind != Kind::Unused)
+        let elsewhere = [Kind::Unused, Kind::Queued, Kind::Resident];
+        self.matrices.iter().filter(move |t| t.row.is_none() && !elsewhere.contains(&t.kind))
     }
 
-    fn of_rows(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| t.kind == Kind::Row)
-    }
-
-    fn staged(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| t.kind == Kind::Staged)
-    }
-
-    fn held(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| t.kind == Kind::Held)
+    fn gathered(&self) -> impl Iterator<Item = (&Matrix, &String)> {
+        self.matrices.iter().filter(|t| t.kind != Kind::Unused).filter_map(|t| Some((t, t.row.as_ref()?)))
     }
 
     /// Those whose elements threads have in registers.
     fn moved(&self) -> impl Iterator<Item = &Matrix> {
-        self.matrices.iter().filter(|t| !matches!(t.kind, Kind::Unused | Kind::Row | Kind::Value))
+        let of_elements = [Kind::Held, Kind::Late, Kind::Again, Kind::Staged, Kind::Store];
+        self.matrices.iter().filter(move |t| of_elements.contains(&t.kind))
     }
 }
 
@@ -171,11 +183,6 @@ impl StepText {
     fn of_groups(&self) -> impl Iterator<Item = &Reduced> {
         self.reductions.iter().filter(|of| of.along != Along::Row)
     }
-
-    /// Reductions whose parts warps tell each other.
-    fn met(&self) -> impl Iterator<Item = &Reduced> {
-        self.of_rows()
-    }
 }
 
 fn kind(decision: &Decision, tensor: &Tensor) -> Kind {
@@ -186,7 +193,9 @@ fn kind(decision: &Decision, tensor: &Tensor) -> Kind {
         _ if tensor.output => Kind::Value,
         _ if tensor.read.is_none() => Kind::Unused,
         Level::Element if decision.schedule.late && tensor.waits(last) => Kind::Late,
-        Level::Element if decision.schedule.stages(tensor) => Kind::Staged,
+        Level::Element if decision.schedule.stages > 1 && tensor.is_weight() => Kind::Resident,
+        Level::Element if decision.schedule.stages > 1 => Kind::Queued,
+        Level::Element if decision.schedule.queues(tensor) => Kind::Staged,
         Level::Element if decision.schedule.hold != Hold::Registers => Kind::Again,
         Level::Element => Kind::Held,
         _ => Kind::Row,
@@ -195,6 +204,7 @@ fn kind(decision: &Decision, tensor: &Tensor) -> Kind {
 
 pub(super) fn matrix(decision: &Decision, tensor: &Tensor) -> Matrix {
     let of_mode = |(mode, of): (usize, &ModeStride)| match of {
+        _ if mode == 0 && tensor.gathered => "_0{}".to_owned(),
         ModeStride::Unit => "_1{}".to_owned(),
         ModeStride::Broadcast => "_0{}".to_owned(),
         ModeStride::Dynamic => format!("params.{}", stride(&tensor.param, mode)),
@@ -222,11 +232,15 @@ pub(super) fn matrix(decision: &Decision, tensor: &Tensor) -> Matrix {
         modes,
         verb: match kind {
             Kind::Store => "Store",
-            Kind::Staged => "Stage",
+            Kind::Staged | Kind::Queued => "Stage",
             _ => "Load",
         },
         kind,
         offset: decision.schedule.staged(decision.tensors.iter().take_while(|other| other.name != tensor.name)),
+        row: tensor.gathered.then(|| match tensor.spec.strides.first() {
+            Some(ModeStride::Dynamic) => format!(" * params.{}", stride(&tensor.param, 0)),
+            _ => String::new(),
+        }),
         side: if tensor.output { "D" } else { "S" },
     }
 }
@@ -252,7 +266,7 @@ fn traversal(words: &mut Words<'_>, step: &mut StepText, of: &Traversal) {
                 format!("kept{kept}(v, c) = {y};")
             }
             Made::Output(output) => {
-                let name = decision.tensors[decision.recipe.inputs.len() + output].name;
+                let name = decision.output(output).name;
                 match decision.passes.outputs()[output].from {
                     Origin::Columns(by) => format!("columns.{name}(v, c) = {}::of(columns.{name}(v, c), {y});", op(by)),
                     _ => {
@@ -327,12 +341,11 @@ fn step(words: &mut Words<'_>, number: usize, of: &Step) -> StepText {
 /// The outputs of rows, and those of groups.
 fn written(words: &mut Words<'_>) -> [Vec<Written>; 2] {
     let (mut rows, mut groups) = (Vec::new(), Vec::new());
-    let inputs = words.decision.recipe.inputs.len();
     for (number, output) in words.decision.passes.outputs().iter().enumerate() {
         let Origin::Value(value) = output.from else { continue };
         let value = words.value(value);
         let value = words.stored(number, &value);
-        let name = words.decision.tensors[inputs + number].name;
+        let name = words.decision.output(number).name;
         match output.level {
             Level::Group(group) => {
                 let every = words.decision.schedule.vec.min(group.into());

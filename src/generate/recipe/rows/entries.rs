@@ -4,9 +4,9 @@ use askama::Template;
 
 use super::columns::JOIN;
 use super::decide::{Decision, ELEMENTS};
-use super::emit::matrix;
+use super::emit::{Matrix, matrix};
 use super::sources::{Words, op};
-use super::tilings::along_rows;
+use super::tilings::meetings;
 use crate::emit::{self, Alias, Assertion};
 use crate::plan::Plan;
 
@@ -24,7 +24,12 @@ struct Columns<'a> {
     elements: &'static str,
     join: &'static str,
     threads: u32,
+    /// Whether the warps of a row meet once for it. With more, a meeting lies between what a tile reads and what the next one overwrites.
     meets: bool,
+    stages: i64,
+    kept: &'static str,
+    /// Inputs that are held for all rows.
+    weights: Vec<Matrix>,
     outputs: Vec<Column>,
     aliases: Vec<Alias>,
     assertions: Vec<Assertion>,
@@ -32,10 +37,7 @@ struct Columns<'a> {
 
 /// An output of columns.
 struct Column {
-    name: &'static str,
-    param: String,
-    shape: String,
-    strides: String,
+    of: Matrix,
     op: &'static str,
     /// The result in its own type.
     stored: String,
@@ -45,18 +47,21 @@ struct Column {
 pub(super) fn entries(words: &mut Words<'_>, plan: &Plan) -> String {
     let decision: &Decision = words.decision;
     let Some(tiling) = &decision.columns else { return emit::text(&Tiles { plan, elements: ELEMENTS }) };
-    let inputs = decision.recipe.inputs.len();
     let outputs = decision.passes.columns().map(|(output, reduction)| {
-        let t = matrix(decision, &decision.tensors[inputs + output]);
-        let stored = words.stored(output, "result");
-        Column { name: t.name, param: t.param, shape: t.shape, strides: t.strides, op: op(reduction), stored }
+        let of = matrix(decision, decision.output(output));
+        Column { of, op: op(reduction), stored: words.stored(output, "result") }
     });
+    let all = decision.tensors.iter().map(|tensor| matrix(decision, tensor));
+    let weights: Vec<Matrix> = all.filter(Matrix::is_resident).collect();
     emit::text(&Columns {
         plan,
         elements: ELEMENTS,
         join: JOIN,
         threads: tiling.threads(),
-        meets: decision.schedule.parts() > 1 && along_rows(&decision.passes).next().is_some(),
+        meets: decision.schedule.parts() > 1 && meetings(&decision.passes) == 1,
+        stages: decision.schedule.stages,
+        kept: if weights.is_empty() { "" } else { ", and of rows that stand for all" },
+        weights,
         outputs: outputs.collect(),
         aliases: tiling.aliases(),
         assertions: tiling.assertions(),

@@ -34,6 +34,9 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
     facts.push(Fact::new("kept", passes.kept(), "results of an element that a later traversal reads, in registers"));
     facts.push(Fact::new("registers", format!("about {}", schedule.registers), "ptxas tells exactly"));
     facts.push(Fact::new("grid", grid(schedule), "one of the entries has it, the other none"));
+    if schedule.stages > 1 {
+        facts.push(Fact::new("stages", schedule.stages, "tiles of rows in shared memory, all but one on their way"));
+    }
     if schedule.ctas > 0 {
         let order = "each CTA adds every n-th tile of rows, then a second entry every 32nd result, then lanes in pairs";
         facts.push(Fact::new("columns", format!("{} results of at most", schedule.ctas * schedule.rows), order));

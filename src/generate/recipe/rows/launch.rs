@@ -28,7 +28,8 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
             fields.push((stride(&t.param, mode), ParamType::I64, doc, Given::Stride { tensor, mode }));
         }
     }
-    for (number, (name, doc)) in [("m", "rows"), ("n", "columns of a row")].into_iter().enumerate() {
+    let extents = [("m", "rows"), ("n", "columns of a row"), ("rows", "rows that an index names")];
+    for (number, (name, doc)) in extents.into_iter().enumerate().take(decision.problem.extents().len()) {
         let (tensor, mode) = decision.problem.first_with(number).unwrap_or_default();
         fields.push((name.to_owned(), ParamType::I32, doc.to_owned(), Given::Extent { tensor, mode }));
     }
@@ -42,7 +43,9 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
 /// One grid of the two is empty.
 pub(super) fn rule(decision: &Decision) -> Rule {
     let (columns, rows) = (decision.schedule.widest(), decision.schedule.rows);
-    let most = i64::from(i32::MAX) / decision.schedule.cluster - rows - decision.schedule.ctas;
+    // A CTA asks for tiles past the last one.
+    let ahead = decision.schedule.ctas * decision.schedule.stages;
+    let most = i64::from(i32::MAX) / decision.schedule.cluster - rows * (1 + ahead);
     let because = match decision.schedule.hold {
         Hold::Registers => "the threads of a row hold all of it",
         Hold::Shared => "shared memory holds all of it",
@@ -57,6 +60,10 @@ pub(super) fn rule(decision: &Decision) -> Rule {
     let [m, n] = ["m", "n"].map(|name| rule.param(name));
     rule.steps.require(n.clone().at_most(columns), because);
     rule.steps.require(m.clone().at_most(most), "coordinates are 32-bit integers");
+    if decision.recipe.gather.is_some() {
+        let rows = rule.param("rows");
+        rule.steps.require(rows.at_most(i64::from(i32::MAX)), "an index is a 32-bit integer");
+    }
     let whole = whole_vectors(decision, &rule);
     let whole = rule.steps.set("whole", whole);
     let order = &decision.tilings[0].order;

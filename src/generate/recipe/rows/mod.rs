@@ -56,6 +56,8 @@ recipe! {
         inputs = "in": Vec<TensorSpec>, "bf16:(?,1), bf16:(0,1)";
         /// type and strides of each output: (M,N) for elements, (M) for rows, (M,ceil(N/128)) for groups of 128
         outputs = "out": Vec<TensorSpec>, "bf16:(?,1)";
+        /// the input whose rows an index names: row m is row `Index(m)` of its matrix, which has as many rows as it likes
+        gather: Option<String>, "x", if this.gather.is_some();
         /// the widest row, where registers hold it; else the usual one
         columns: u32, "4096";
         /// threads of a row, a power of two; auto to choose
@@ -66,6 +68,8 @@ recipe! {
         cluster: Option<u32>, "2";
         /// CTAs that share the rows, where columns are reduced: each leaves a result for each column; auto to choose
         ctas: Option<u32>, "264";
+        /// tiles of rows in shared memory, where columns are reduced: one that a CTA works on, others on their way; auto to choose
+        stages: Option<u32>, "4", if this.stages.is_some();
         /// threads of a CTA, each row with `threads` of them; auto to choose
         block: Option<u32>, "256";
         /// where a row lies between its traversals: registers, shared, or memory, where each reads it again; auto to choose
@@ -94,11 +98,13 @@ impl Rows {
             function,
             inputs,
             outputs,
+            gather: None,
             columns: 8192,
             threads: None,
             chunks: None,
             cluster: None,
             ctas: None,
+            stages: None,
             block: None,
             hold: None,
         }

@@ -3,6 +3,7 @@
 use super::Rows;
 use crate::dtype::DType;
 use crate::expr::Function;
+use crate::plan::quantised;
 use crate::recipe::TensorSpec;
 use crate::recipe::field::as_displayed;
 use crate::settings::named;
@@ -97,7 +98,7 @@ impl Preset {
                 "T:(?,?), T:(?,?)",
             ],
             Preset::Quantize => [
-                "|x| { let m = max_group128(abs(x)); let s = select(m == 0, 1, m / 448); let r = min(1 / s, 3e38); (saturate(e4m3, x * r), s) }",
+                concat!("|x| { let m = max_group128(abs(x)); ", quantised!(), " }"),
                 "T:(?,1)",
                 "e4m3:(?,1), f32:(?,1)",
             ],

@@ -78,8 +78,7 @@ impl Words<'_> {
 
     /// An output's value in its own type.
     pub(super) fn stored(&mut self, output: usize, value: &str) -> String {
-        let inputs = self.decision.recipe.inputs.len();
-        self.helpers.store(self.decision.tensors[inputs + output].spec.dtype, value)
+        self.helpers.store(self.decision.output(output).spec.dtype, value)
     }
 }
 

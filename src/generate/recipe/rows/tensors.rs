@@ -9,6 +9,16 @@ use crate::plan::ModeStride;
 use crate::plan::checks::Checks;
 use crate::recipe::{Names, TensorSpec};
 
+/// What names the rows of an input.
+pub(super) const INDEX: &str = "Index";
+
+impl Rows {
+    /// The number of the input whose rows an index names.
+    fn gathered(&self) -> Option<usize> {
+        self.function.input_names().position(|name| self.gather.as_deref() == Some(name))
+    }
+}
+
 /// One tensor of the kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Tensor {
@@ -19,6 +29,8 @@ pub(super) struct Tensor {
     /// What it has a value for.
     pub(super) level: Level,
     pub(super) output: bool,
+    /// Whether an index names its rows.
+    pub(super) gathered: bool,
     /// The first traversal that reads it, and the last one; `None` where none does.
     pub(super) read: Option<[usize; 2]>,
 }
@@ -32,6 +44,11 @@ impl Tensor {
     /// Whether neighbours along a row are neighbours in memory.
     pub(super) fn is_contiguous(&self) -> bool {
         self.of_elements() && self.spec.strides.get(1) == Some(&ModeStride::Unit)
+    }
+
+    /// Whether its rows can wait in shared memory: they are read, each once.
+    pub(super) fn waits_by_rows(&self) -> bool {
+        self.of_elements() && !self.output && !self.is_weight()
     }
 
     /// Whether one row stands for all.
@@ -92,47 +109,46 @@ pub(super) fn usual_outputs(function: &Function, inputs: &[TensorSpec]) -> Vec<T
     passes.outputs().iter().map(|output| usual(output.level)).collect()
 }
 
+/// Whether the input whose rows an index names is there, and a matrix with rows.
+fn fit_gather(recipe: &Rows, checks: &mut Checks) -> bool {
+    let Some(name) = &recipe.gather else { return true };
+    let inputs: Vec<&str> = recipe.function.input_names().collect();
+    let spec = recipe.gathered().and_then(|input| recipe.inputs.get(input));
+    let found = spec.map_or_else(|| format!("gather={name}"), |spec| format!("gather={name}, {name} = {spec}"));
+    let is_matrix = |spec: &TensorSpec| spec.strides.len() == 2 && spec.strides[0] != ModeStride::Broadcast;
+    let (because, help) = ("an index names one of several rows", "gather=x in=f32:(?,1) expr=|x| x");
+    let required = format!("a matrix among {}, with a row for each number", inputs.join(", "));
+    checks.require(spec.is_some_and(is_matrix), Code::TensorRank, found, &required, because, help)
+}
+
 /// As many tensors as the function has inputs and outputs, of strides that they can have.
 pub(super) fn fit(recipe: &Rows, names: &Names, outputs: &[&'static str], checks: &mut Checks) -> bool {
-    let mut fit = true;
+    let mut fit = fit_gather(recipe, checks);
     let counts = [
         ("in", recipe.inputs.len(), recipe.function.inputs()),
         ("out", recipe.outputs.len(), recipe.function.outputs()),
     ];
+    let mut require = |holds, code, found: String, required: &str, because: &str, help: &str| {
+        fit &= checks.require(holds, code, found, required, because, help);
+    };
     for (key, found, required) in counts {
-        let (found, because) =
-            (format!("{found} tensors in `{key}`, `{}`", recipe.function), "each value has a tensor");
-        let help = format!("list as many in `{key}`: {key}=f32:(?,1)");
-        fit &= checks.require(
-            found.starts_with(&format!("{required} ")),
-            Code::TensorCount,
-            found,
-            &required.to_string(),
-            because,
-            &help,
-        );
+        let (because, help) = ("each value has a tensor", format!("list as many in `{key}`: {key}=f32:(?,1)"));
+        let tensors = format!("{found} tensors in `{key}`, `{}`", recipe.function);
+        require(found == required, Code::TensorCount, tensors, &required.to_string(), because, &help);
     }
+    let has_modes = |spec: &TensorSpec| (1..=2).contains(&spec.strides.len()) && spec.strides != [ModeStride::Unit; 2];
     for (name, spec) in names.tensors.iter().zip(&recipe.inputs) {
-        let (found, because) = (
-            format!("{name} = {spec}"),
-            "an input has rows and columns, or one value for each row; what repeats has stride 0",
-        );
-        let holds = (1..=2).contains(&spec.strides.len()) && spec.strides != [ModeStride::Unit; 2];
+        let because = "an input has rows and columns, or one value for each row; what repeats has stride 0";
         let help = "(?,1) is a matrix, (0,1) one row for all, 1 a vector with one value for each row";
-        fit &=
-            checks.require(holds, Code::TensorRank, found, "one or two modes, at most one of stride 1", because, help);
+        let required = "one or two modes, at most one of stride 1";
+        require(has_modes(spec), Code::TensorRank, format!("{name} = {spec}"), required, because, help);
     }
     for (name, spec) in outputs.iter().zip(&recipe.outputs) {
-        let found = format!("{name} = {spec}");
-        let once = !spec.strides.contains(&ModeStride::Broadcast) && spec.strides != [ModeStride::Unit; 2];
-        fit &= checks.require(
-            once && (1..=2).contains(&spec.strides.len()),
-            Code::TensorStride,
-            found,
-            "one mode for rows, or two for elements and groups, none of stride 0, at most one of stride 1",
-            "each output has a place of its own for each of its values",
-            "(?,1) is a matrix, 1 a vector with one value for each row",
-        );
+        let once = has_modes(spec) && !spec.strides.contains(&ModeStride::Broadcast);
+        let required = "one mode for rows, or two for elements and groups, none of stride 0, at most one of stride 1";
+        let because = "each output has a place of its own for each of its values";
+        let help = "(?,1) is a matrix, 1 a vector with one value for each row";
+        require(once, Code::TensorStride, format!("{name} = {spec}"), required, because, help);
     }
     fit
 }
@@ -198,7 +214,17 @@ pub(super) fn tensors(recipe: &Rows, names: &Names, outputs: &[&'static str], pa
         spec: spec.clone(),
         level: *level,
         output: false,
+        gathered: recipe.gathered() == Some(number),
         read: read(number),
+    });
+    let index = recipe.gather.as_ref().map(|_| Tensor {
+        name: INDEX,
+        param: INDEX.to_ascii_lowercase(),
+        spec: TensorSpec { dtype: DType::I32, strides: vec![ModeStride::Unit] },
+        level: Level::Row,
+        output: false,
+        gathered: false,
+        read: Some([0, 0]),
     });
     let outputs = outputs.iter().zip(&recipe.outputs).zip(passes.outputs()).map(|((name, spec), output)| Tensor {
         name,
@@ -206,7 +232,8 @@ pub(super) fn tensors(recipe: &Rows, names: &Names, outputs: &[&'static str], pa
         spec: spec.clone(),
         level: output.level,
         output: true,
+        gathered: false,
         read: None,
     });
-    inputs.chain(outputs).collect()
+    inputs.chain(index).chain(outputs).collect()
 }

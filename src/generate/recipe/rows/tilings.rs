@@ -5,7 +5,7 @@ use super::tensors::Tensor;
 use crate::arch::Arch;
 use crate::dtype::DType;
 use crate::expr::Compute;
-use crate::expr::rows::{Along, Level, Passes, Reduction};
+use crate::expr::rows::{Along, Level, Made, Passes, Reduction, Traversal};
 use crate::layout::{Layout, LayoutError};
 use crate::model::banks::WARP;
 use crate::plan::interned;
@@ -29,14 +29,14 @@ pub(super) fn instruction(tensor: &Tensor, vec: i64) -> Bytes {
     }
 }
 
-/// Where rows that wait in shared memory lie: (ROWS,COLUMNS,TILES).
+/// Where rows that wait in shared memory lie: (ROWS,COLUMNS,TILES), or stages instead of tiles.
 fn staged(tensor: &Tensor, schedule: &Schedule) -> Result<SmemTensor, LayoutError> {
-    let (columns, tiles) = (schedule.columns(), schedule.tiles);
+    let (columns, tiles) = (schedule.columns(), schedule.waiting());
     let modes = [(schedule.rows, columns * tiles), (columns, 1), (tiles, columns)];
     let modes = modes.map(|(extent, stride)| Layout::mode_of(extent, stride));
     Ok(SmemTensor {
         name: tensor.name,
-        modes: "(ROWS,COLUMNS,TILES)",
+        modes: if schedule.stages > 1 { "(ROWS,COLUMNS,STAGES)" } else { "(ROWS,COLUMNS,TILES)" },
         dtype: tensor.spec.dtype,
         swizzle: None,
         layout: Layout::from_modes(modes.into_iter().collect::<Result<Vec<_>, _>>()?)?,
@@ -70,7 +70,7 @@ fn copies(tensor: &Tensor, schedule: &Schedule, vec: i64, whole: bool) -> Result
     let (load, store, all) = ("load of an input", "store of an output", Place::Threads);
     Ok(match () {
         () if tensor.output => vec![copy("Store", store, all, matrix, plain, Completion::Program)],
-        () if schedule.stages(tensor) => {
+        () if schedule.queues(tensor) => {
             let (op, completes) = match asynchronous(tensor, whole) {
                 true => (CopyOp::CpAsync(moved), Completion::CpAsyncGroup),
                 false => (plain, Completion::Program),
@@ -116,6 +116,12 @@ pub(super) fn along_rows(passes: &Passes) -> impl Iterator<Item = (usize, Reduct
         Some((reduction, Along::Row)) => Some((value, reduction)),
         _ => None,
     })
+}
+
+/// How often the threads of a row reduce together.
+pub(super) fn meetings(passes: &Passes) -> usize {
+    let of_rows = |of: &&Traversal| of.makes.iter().any(|made| matches!(made, Made::Reduced(_, Along::Row, _)));
+    passes.traversals().filter(of_rows).count()
 }
 
 /// How two become one. Conditions are 1 and 0.
@@ -168,11 +174,11 @@ pub(super) fn tiling(
     let copies: Vec<Vec<TileCopy>> =
         moved.into_iter().map(|tensor| copies(tensor, schedule, vec, whole)).collect::<Result<_, _>>()?;
     let copies = copies.concat();
-    let waits = || tensors.iter().filter(|tensor| schedule.stages(tensor));
+    let waits = || tensors.iter().filter(|tensor| schedule.queues(tensor));
     let pipelines = waits().map(|tensor| Pipeline {
         name: tensor.name,
         tensors: vec![tensor.name],
-        stages: schedule.tiles,
+        stages: schedule.waiting(),
         completes: if asynchronous(tensor, whole) { Completion::CpAsyncGroup } else { Completion::Program },
     });
     let pipelines = pipelines.collect();

@@ -157,11 +157,11 @@ impl Cursor for Next<'_> {
 
     fn carries(&self, dtype: DType, bits: u64) -> bool {
         let Columns { problem, inputs, .. } = self.columns;
-        let of_type = (0..inputs.named.len()).filter(|input| inputs.named[*input].1 == dtype);
+        let of_type = (0..problem.passes.inputs().len()).filter(|input| inputs.named[*input].1 == dtype);
         let column = of_type.flat_map(|input| {
             let level = problem.passes.inputs()[input];
             let at = if level == Level::Element { self.at.saturating_sub(1) as u64 } else { 0 };
-            let all = (0..problem.rows).map(move |row| row * count(level, problem.n) as u64 + at);
+            let all = (0..problem.rows).map(move |row| inputs.row(input, row) * count(level, problem.n) as u64 + at);
             all.flat_map(move |at| Elements::starting_at(inputs.tensors[input], at).take(1))
         });
         carried(dtype, bits, column.map(|(_, bits)| bits))

@@ -8,6 +8,8 @@ mod state;
 use columns::Columns;
 use state::{Evaluators, State, count};
 
+use std::sync::Arc;
+
 use super::spread::Spread;
 use crate::dtype::DType;
 use crate::expr::rows::{Along, Level, Passes};
@@ -39,12 +41,14 @@ pub struct RowProgram {
     /// Chains of additions along a row, and additions behind them; the same along a column.
     row: [u64; 2],
     column: [u64; 2],
+    /// The input whose rows an index names.
+    gathered: Option<usize>,
 }
 
 impl RowProgram {
     /// With sums and products along rows in any order.
     pub fn new(passes: Passes) -> Self {
-        Self { passes, row: [1, 0], column: [1, 0] }
+        Self { passes, row: [1, 0], column: [1, 0], gathered: None }
     }
 
     /// Sums and products along rows as a kernel makes them: a term takes part in at most `ceil(N/chains) + after` operations. The fewer
@@ -60,6 +64,27 @@ impl RowProgram {
         Self { column: [chains.max(1), after], ..self }
     }
 
+    /// The same; row m of that input is row `Index(m)` of its tensor. The index is one more tensor, behind the inputs of the program.
+    #[must_use]
+    pub fn gathering(self, input: usize) -> Self {
+        Self { gathered: Some(input), ..self }
+    }
+
+    /// The rows that the index names.
+    fn index(&self, case: &Case<'_, '_>) -> Result<Option<Gathered>, ReferenceError> {
+        let Some(input) = self.gathered else { return Ok(None) };
+        let (Some(index), Some(source)) = (case.inputs.last(), case.inputs.get(input)) else {
+            return Err(case.unfit("no index"));
+        };
+        let rows = source.shape().first().copied().unwrap_or(0);
+        let named = |(m, (row, _)): (usize, (f64, u64))| {
+            let is_row = row >= 0.0 && row < rows as f64;
+            is_row.then_some(row as u64).ok_or_else(|| case.unfit(format!("Index({m}) = {row}, of {rows} rows")))
+        };
+        let rows = Elements::starting_at(index, 0).enumerate().map(named).collect::<Result<_, _>>()?;
+        Ok(Some(Gathered { input, rows }))
+    }
+
     /// The program.
     pub fn passes(&self) -> &Passes {
         &self.passes
@@ -67,11 +92,20 @@ impl RowProgram {
 
     /// The shape of the elements, from the first input that has one.
     fn shape(&self, case: &Case<'_, '_>) -> Result<Vec<i64>, ReferenceError> {
-        let inputs = || self.passes.inputs().iter().zip(case.inputs);
+        let own = |(input, (level, tensor))| (Some(input) != self.gathered).then_some((level, tensor));
+        let inputs = || self.passes.inputs().iter().zip(case.inputs).enumerate().filter_map(own);
         let elements = inputs().find(|(level, _)| **level == Level::Element).map(|(_, tensor)| tensor.shape().to_vec());
-        let shape = elements.filter(|shape| !shape.is_empty() && case.inputs.len() == self.passes.inputs().len());
+        let gathered = self.gathered.and_then(|input| Some((case.inputs.get(input)?, case.inputs.last()?)));
+        let of_index = |(of, index): (&&Tensor, &&Tensor)| Some([index.shape(), of.shape().get(1..)?].concat());
+        let elements = elements.or_else(|| gathered.and_then(of_index));
+        let count = self.passes.inputs().len() + usize::from(self.gathered.is_some());
+        let shape = elements.filter(|shape| !shape.is_empty() && case.inputs.len() == count);
         let shape =
             shape.ok_or_else(|| case.unfit(format!("{:?}, of which none says how long a row is", case.inputs)))?;
+        if let Some((of, index)) = gathered {
+            let fits = of.shape().get(1..) == shape.get(1..) && index.shape() == &shape[..1];
+            fits.then_some(()).ok_or_else(|| case.unfit(format!("{index:?} for {of:?}, beside rows of {shape:?}")))?;
+        }
         for (level, tensor) in inputs() {
             let fits = match level {
                 Level::Scalar => tensor.size() == 1,
@@ -121,7 +155,8 @@ impl Reference for RowProgram {
         let evaluators = Evaluators::new(&problem, case.scalars).map_err(|e| case.unfit(e.found))?;
         let numbers: Vec<usize> = (0..self.passes.outputs().len()).collect();
         let level = |number: &usize| self.passes.outputs()[*number].level;
-        let inputs = Inputs { tensors: case.inputs.to_vec(), named: case.read().map(|o| (o.name, o.dtype)).collect() };
+        let named = case.read().map(|o| (o.name, o.dtype)).collect();
+        let inputs = Inputs { tensors: case.inputs.to_vec(), named, gathered: self.index(case)?.map(Arc::new) };
         let groups = numbers.chunk_by(|a, b| level(a) == level(b)).map(|outputs| {
             let level = outputs.first().map_or(Level::Row, level);
             let (evaluators, inputs) = (evaluators.clone(), inputs.clone());
@@ -141,17 +176,51 @@ impl Reference for RowProgram {
 struct Inputs<'a> {
     tensors: Vec<&'a Tensor>,
     named: Vec<(&'static str, DType)>,
+    gathered: Option<Arc<Gathered>>,
+}
+
+/// An input whose rows are named, and the row of each.
+#[derive(Debug)]
+struct Gathered {
+    input: usize,
+    rows: Vec<u64>,
+}
+
+/// The elements of the inputs, row after row.
+struct Read<'a> {
+    elements: Vec<Elements<'a>>,
+    gathered: Option<Arc<Gathered>>,
+    row: u64,
+}
+
+impl Read<'_> {
+    /// Goes to the next row, whose elements follow; there are `n`.
+    fn advance(&mut self, n: usize) -> &mut Self {
+        if let Some(Gathered { input, rows }) = self.gathered.as_deref() {
+            let named = rows.get(self.row as usize).copied().unwrap_or(0);
+            self.elements[*input] = Elements::starting_at(self.elements[*input].tensor(), named * n as u64);
+        }
+        self.row += 1;
+        self
+    }
 }
 
 impl<'a> Inputs<'a> {
+    /// The row of an input's tensor that is its row of that number.
+    fn row(&self, input: usize, row: u64) -> u64 {
+        let named = self.gathered.as_ref().filter(|of| of.input == input);
+        named.and_then(|of| of.rows.get(row as usize)).copied().unwrap_or(row)
+    }
+
     /// The elements of each from a row on.
-    fn starting_at(&self, problem: &Problem<'_>, row: u64) -> Vec<Elements<'a>> {
+    fn starting_at(&self, problem: &Problem<'_>, row: u64) -> Read<'a> {
         let first = |level: &Level| match level {
             Level::Scalar => 0,
             _ => row * count(*level, problem.n) as u64,
         };
         let inputs = self.tensors.iter().zip(problem.passes.inputs());
-        inputs.map(|(tensor, level)| Elements::starting_at(tensor, first(level))).collect()
+        let elements = inputs.map(|(tensor, level)| Elements::starting_at(tensor, first(level))).collect();
+        Read { elements, gathered: self.gathered.clone(), row }
     }
 }
 
@@ -228,7 +297,7 @@ impl Accepted for Rows<'_> {
 struct Row<'a> {
     rows: &'a Rows<'a>,
     evaluators: Evaluators,
-    inputs: Vec<Elements<'a>>,
+    inputs: Read<'a>,
     state: State,
     /// The place in the row that is next.
     next: usize,

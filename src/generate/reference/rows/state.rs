@@ -1,10 +1,9 @@
 //! One row: its elements, what is kept of them, its values.
 
 use super::reduced::reduced;
-use super::{Problem, online};
+use super::{Problem, Read, online};
 use crate::expr::rows::{Along, Level, Made, Online, Origin, Part, Reduction, Source, Step, Traversal, Value};
 use crate::expr::{Accept, Bounds, Evaluator, ExprError};
-use crate::tensor::Elements;
 
 /// Where one element of a row, or one value of a level, is.
 fn place(level: Level, column: usize) -> usize {
@@ -92,9 +91,10 @@ impl State {
         &mut self,
         problem: &Problem<'_>,
         evaluators: &mut Evaluators,
-        inputs: &mut [Elements<'_>],
+        inputs: &mut Read<'_>,
     ) -> Result<(), ExprError> {
         let (passes, n) = (problem.passes, problem.n);
+        let inputs = &mut inputs.advance(n).elements;
         self.inputs.resize(inputs.len(), Vec::new());
         for ((read, level), row) in inputs.iter_mut().zip(passes.inputs()).zip(&mut self.inputs) {
             // An input of the launch is read once.
