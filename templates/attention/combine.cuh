@@ -58,7 +58,12 @@ combine(Params const& params)
   for (int n = 0; n < size<1>(values); ++n) {
     CUTE_UNROLL
     for (int v = 0; v < size<0>(values); ++v) {
+{%- if c.narrow %}
+      float const of_values = scale_of(params.scalev, head / group_of(params));
+      rounded_values(v,n) = Element(sum == 0 ? 0.0f : __fmul_rn(__fmul_rn(values(v,n), reciprocal), of_values));
+{%- else %}
       rounded_values(v,n) = Element(sum == 0 ? 0.0f : __fmul_rn(values(v,n), reciprocal));
+{%- endif %}
     }
     if (first_element(n) < Value{}) {
       copy_all(StoreO{}, rounded_values(_,n), vector(ptr_O, n));

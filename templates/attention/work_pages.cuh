@@ -16,6 +16,9 @@ struct Work
   CUTE_DEVICE int rows() const { return len_q * group; }
   CUTE_DEVICE int query(int row) const { return (first + row) / group; }
   CUTE_DEVICE int head(int row) const { return key_head * group + (first + row) % group; }
+{%- if c.narrow %}
+  CUTE_DEVICE int head_of_keys() const { return key_head; }
+{%- endif %}
 };
 
 CUTE_DEVICE

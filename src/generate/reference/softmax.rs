@@ -54,6 +54,9 @@ pub struct Softmax {
     pub score: Option<Checked>,
     /// Whether the last input, `(HQ)`, has a score for each head that has a weight and no value.
     pub sinks: bool,
+    /// Whether two inputs ahead of the function's tensors, `(HK)` in f32, have what K and what V of each head are multiplied by. A
+    /// product with the scale that is not finite leaves results open, and so does a factor of V.
+    pub scales: bool,
 }
 
 /// Scalars ahead of those of the function.
@@ -93,6 +96,8 @@ struct Problem<'a> {
     aux: Vec<&'a Tensor>,
     /// A score of each head, without a key.
     sinks: Vec<f32>,
+    /// Of each key head, what K and V are multiplied by.
+    scales: [Vec<f32>; 2],
     /// Elements in row-major order.
     q: Vec<f32>,
     k: Vec<f32>,
@@ -169,6 +174,7 @@ impl<'a> Problem<'a> {
     fn of(softmax: &'a Softmax, inputs: &[&'a Tensor], scalars: &[f64]) -> Option<Self> {
         let [q, k, v, others @ ..] = inputs else { return None };
         let (starts, others) = others.split_at_checked(if softmax.packed || softmax.paged { 2 } else { 0 })?;
+        let (scales, others) = others.split_at_checked(if softmax.scales { 2 } else { 0 })?;
         let (aux, sinks) = others.split_at_checked(others.len() - usize::from(softmax.sinks))?;
         let (mut of_k, mut of_v) = (elements(k), elements(v));
         let (shape, sequences) = if softmax.paged {
@@ -214,6 +220,7 @@ impl<'a> Problem<'a> {
             score,
             aux: aux.to_vec(),
             sinks: sinks.iter().flat_map(|sinks| elements(sinks)).collect(),
+            scales: [0, 1].map(|of| scales.get(of).map_or_else(Vec::new, |scales| elements(scales))),
             q: elements(q),
             k: of_k,
             v: of_v,
@@ -258,9 +265,14 @@ impl<'a> Problem<'a> {
         let d = self.elements[0];
         let q = self.q.get(number * d..(number + 1) * d).unwrap_or(&[]);
         let spread = Spread::of(d.next_multiple_of(16), Arithmetic::TensorCores);
+        // A scale of K is multiplied with that of scores in f32.
+        let of_k = self.scales[0].get(group).copied();
+        let own = of_k.map_or(self.scale, |of_k| f64::from(self.scale as f32 * of_k));
         // Base 2: the scale takes up log2(e), which is rounded, and so is the product.
-        let scale = self.scale.abs() * LOG2_E;
+        let scale = own.abs() * LOG2_E;
         let mut all = Weights::new((sequence, group), self.seen(sequence, query), self.softmax);
+        all.anything |= of_k.is_some() && !own.is_finite();
+        all.of_v = self.scales[1].get(group).copied().map(f64::from);
         let mut score_of = self.score.clone();
         for key in all.keys.clone() {
             let k = self.row(&self.k, d, (key, group));
@@ -268,11 +280,11 @@ impl<'a> Problem<'a> {
             let (sum, size) = products.fold((0.0, 0.0), |(sum, size), product| {
                 (sum + product, size + if product.is_finite() { product.abs() } else { 0.0 })
             });
-            let score = self.scale * sum;
+            let score = own * sum;
             // A partial sum, or its product with the scale, may overflow.
             let most = spread.greatest(size);
             all.anything |= most > f64::from(f32::MAX) || most * scale.max(1.0) > f64::from(f32::MAX);
-            let error = self.scale.abs() * spread.error(size);
+            let error = own.abs() * spread.error(size);
             match &mut score_of {
                 Some(function) => {
                     all.scored(function.evaluate_bounds(&self.given(score, error, [batch, head, query, key], sequence)))

@@ -65,6 +65,7 @@ pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<
         lse: recipe.lse,
         score: recipe.is_scored().then(|| score.clone()),
         sinks: recipe.sinks,
+        scales: recipe.is_narrow(),
     };
     let texts = all
         .into_iter()
@@ -166,11 +167,15 @@ fn refuse(recipe: &Attention, checks: &mut Checks) -> bool {
     let is_half = matches!(recipe.dtype, DType::F16 | DType::Bf16);
     let (found, because) = (format!("dtype={}", recipe.dtype), "tensor cores multiply factors of 16 bits here");
     checks.require(is_half, Code::TileType, found, "f16 or bf16", because, "dtype=bf16");
-    let mut fits = is_half;
+    let (found, required) = (format!("dtype_kv={}", recipe.dtype_kv()), format!("{}, or e4m3", recipe.dtype));
+    let because = "K and V become factors of 16 bits without rounding";
+    let is_kept = recipe.dtype_kv() == recipe.dtype || recipe.is_narrow();
+    checks.require(is_kept, Code::TileType, found, &required, because, "dtype_kv=e4m3");
+    let (mut fits, vector) = (is_half && is_kept, recipe.vector_kv().max(8));
     for (key, elements) in [("head", recipe.head), ("value", recipe.value())] {
-        let whole = elements % 8 == 0 && (8..=LONGEST).contains(&elements);
+        let whole = i64::from(elements) % vector == 0 && (8..=LONGEST).contains(&elements);
         let because = "rows are copied in vectors of 16 bytes, and a row of O stays in registers";
-        let required = format!("a multiple of 8, up to {LONGEST}");
+        let required = format!("a multiple of {vector}, up to {LONGEST}");
         checks.require(whole, Code::TileSize, format!("{key}={elements}"), &required, because, &format!("{key}=64"));
         fits &= whole;
     }

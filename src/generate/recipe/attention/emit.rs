@@ -36,6 +36,8 @@ struct Common<'a> {
     tensors: Vec<Shared>,
     rows: Vec<Rows>,
     sinks: bool,
+    /// Whether K and V have 8 bits, and scales.
+    narrow: bool,
     score: Option<Score>,
 }
 
@@ -58,6 +60,7 @@ struct Aux {
 struct Shared {
     name: &'static str,
     param: String,
+    element: &'static str,
     align: Bytes,
     lives: Lives,
 }
@@ -66,6 +69,7 @@ struct Shared {
 struct Rows {
     name: &'static str,
     param: String,
+    element: &'static str,
     /// The mode of its tiles that rows lie along.
     along: usize,
     /// Its shape: its tiles' modes, then heads and batches.
@@ -125,6 +129,16 @@ impl Common<'_> {
     fn lends(&self) -> bool {
         self.lent().count() > 0
     }
+
+    /// The type of K and V.
+    fn stored(&self) -> &'static str {
+        if self.narrow { "Stored" } else { "Element" }
+    }
+
+    /// The parameters of a work.
+    fn params(&self) -> &'static str {
+        if self.narrow { "scaled(params, work)" } else { "params" }
+    }
 }
 
 impl Score {
@@ -165,11 +179,18 @@ fn rows(recipe: &Attention, operand: &Operand) -> Rows {
     let tile = if along == 0 { [rows, elements] } else { [elements, rows] };
     let batches = (!recipe.varlen).then_some(b);
     let modes: Vec<String> = tile.into_iter().chain([heads]).chain(batches).collect();
-    Rows { name: operand.name, param: operand.param.clone(), along, shape: format!("make_shape({})", modes.join(", ")) }
+    let element = stored(recipe, operand.name);
+    Rows { name: operand.name, param: operand.param.clone(), element, along, shape: format!("make_shape({})", modes.join(", ")) }
 }
 
-fn shared(tensor: &SmemTensor) -> Shared {
-    Shared { name: tensor.name, param: tensor.name.to_lowercase(), align: tensor.align, lives: tensor.lives }
+/// The type of a tensor's elements, as the text calls it.
+fn stored(recipe: &Attention, tensor: &str) -> &'static str {
+    if recipe.is_narrow() && matches!(tensor, "K" | "V") { "Stored" } else { "Element" }
+}
+
+fn shared(recipe: &Attention, tensor: &SmemTensor) -> Shared {
+    let (name, param, element) = (tensor.name, tensor.name.to_lowercase(), stored(recipe, tensor.name));
+    Shared { name, param, element, align: tensor.align, lives: tensor.lives }
 }
 
 fn registers(tiling: &Tiling, task: Task) -> u32 {
@@ -201,9 +222,10 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         align: tiling.smem.iter().map(|tensor| tensor.align.0).max().unwrap_or(16),
         aliases: all().flat_map(Tiling::aliases).collect(),
         assertions: all().flat_map(Tiling::assertions).collect(),
-        tensors: tiling.smem.iter().map(shared).collect(),
+        tensors: tiling.smem.iter().map(|tensor| shared(recipe, tensor)).collect(),
         rows: plan.operands().iter().take(3).map(|operand| rows(recipe, operand)).collect(),
         sinks: recipe.sinks,
+        narrow: recipe.is_narrow(),
         score: recipe.is_scored().then(|| Score::new(recipe, score)),
     };
     match own.isa {

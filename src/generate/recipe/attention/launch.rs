@@ -1,7 +1,7 @@
 //! Operands, parameters and the rule of a launch.
 
 use super::decide::Decision;
-use super::tilings::VECTOR;
+use super::tilings::ALIGN;
 use super::{Attention, Isa, Mask};
 use crate::dtype::DType;
 use crate::plan::{
@@ -24,6 +24,9 @@ const PAGES: [&str; 3] = ["PAGES", "PAGE", "KEYS"];
 /// What the strides of the modes are called among the parameters; sequences one after the other have no batches.
 const MODES: [&str; 3] = ["batch", "row", "head"];
 const OF_PAGES: [&str; 3] = ["page", "row", "head"];
+
+/// Of each key head, what its K and its V of 8 bits are multiplied by.
+const SCALES: [&str; 2] = ["ScaleK", "ScaleV"];
 
 /// Parameters of tensors with rows of heads, or an element for each.
 const OF_ROWS: [&str; 5] = ["q", "k", "v", "o", "lse"];
@@ -61,16 +64,19 @@ impl Attention {
 pub(super) fn operands(recipe: &Attention) -> Vec<Operand> {
     let modes = recipe.modes("q").len();
     let rows: Vec<ModeStride> = core::iter::repeat_n(ModeStride::Dynamic, modes).chain([ModeStride::Unit]).collect();
-    let of = |name, access| Operand::new(name, recipe.dtype, access, &rows);
-    let mut all = ["Q", "K", "V"].map(|name| of(name, Access::Read)).to_vec();
+    let of = |name, dtype, access| Operand::new(name, dtype, access, &rows);
+    let inputs = [("Q", recipe.dtype), ("K", recipe.dtype_kv()), ("V", recipe.dtype_kv())];
+    let mut all = inputs.map(|(name, dtype)| of(name, dtype, Access::Read)).to_vec();
     let given = |name, strides: &[ModeStride]| Operand::new(name, DType::I32, Access::Read, strides);
     all.extend(["StartsQ", "StartsK"].into_iter().filter(|_| recipe.varlen).map(|name| given(name, &rows[modes..])));
     if recipe.paged {
         all.extend([given("Table", &rows[modes - 1..]), given("Lengths", &rows[modes..])]);
     }
+    let of_heads = |name| Operand::new(name, DType::F32, Access::Read, &[ModeStride::Unit]);
+    all.extend(SCALES.into_iter().filter(|_| recipe.is_narrow()).map(of_heads));
     all.extend(recipe.aux_operands());
-    all.extend(recipe.sinks.then(|| Operand::new("Sinks", DType::F32, Access::Read, &[ModeStride::Unit])));
-    all.push(of("O", Access::Write));
+    all.extend(recipe.sinks.then(|| of_heads("Sinks")));
+    all.push(of("O", recipe.dtype, Access::Write));
     if recipe.lse {
         all.push(Operand::new("Lse", DType::F32, Access::Write, &rows[..modes]));
     }
@@ -85,6 +91,7 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
     let mut modes = vec![queries.clone(), keys.clone(), keys];
     modes.extend([vec![0], vec![0]].into_iter().filter(|_| recipe.varlen));
     modes.extend([vec![0, 2], vec![0]].into_iter().filter(|_| recipe.paged));
+    modes.extend([vec![4], vec![4]].into_iter().filter(|_| recipe.is_narrow()));
     modes.extend(recipe.aux.iter().map(|_| recipe.score_modes()));
     modes.extend(recipe.sinks.then(|| vec![3]));
     let outputs = modes.len();
@@ -312,11 +319,12 @@ fn groups(rule: &mut Rule, hq: &Int, hk: &Int) {
 /// Vectors of an operand are aligned. The stride of a single coordinate is never used: it is 0 for the kernel.
 fn strides(rule: &mut Rule, operand: &Operand, modes: &[(&str, &Int)]) {
     let of_vectors = operand.dtype != DType::F32;
+    let vector = ALIGN.0 as i64 / operand.dtype.bytes().0 as i64;
     if of_vectors {
         let address = rule.param(&operand.param);
         rule.demands.push(Demand {
             kind: DemandKind::Alignment,
-            condition: address.clone().divides_by(VECTOR * operand.dtype.bytes().0 as i64),
+            condition: address.clone().divides_by(ALIGN.0 as i64),
             required: format!("{} at a multiple of 16 bytes", operand.name),
             because: "rows are copied in vectors of 16 bytes".to_owned(),
             found: vec![("address".to_owned(), address)],
@@ -329,8 +337,8 @@ fn strides(rule: &mut Rule, operand: &Operand, modes: &[(&str, &Int)]) {
         if of_vectors {
             rule.demands.push(Demand {
                 kind: DemandKind::Alignment,
-                condition: single.op(IntOp::Or, stride.clone().divides_by(VECTOR)),
-                required: format!("strides of {} that are multiples of {VECTOR}", operand.name),
+                condition: single.op(IntOp::Or, stride.clone().divides_by(vector)),
+                required: format!("strides of {} that are multiples of {vector}", operand.name),
                 because: "rows are copied in vectors of 16 bytes".to_owned(),
                 found: vec![(format!("stride of a {mode}"), stride)],
             });

@@ -59,6 +59,8 @@ recipe! {
     pub struct Attention |this| {
         /// type of Q, K, V and O: f16, bf16
         dtype: DType, "bf16";
+        /// type of K and V; auto: that of Q; e4m3: with ScaleK and ScaleV, (HK) in f32, which K and V of a head are multiplied by
+        dtype_kv: Option<DType>, "e4m3", if this.dtype_kv.is_some();
         /// elements of a row of Q and K: 8 to 256, a multiple of 8
         head: u32, "128";
         /// elements of a row of V and O, likewise; auto: as many as head
@@ -111,6 +113,7 @@ impl Default for Attention {
     fn default() -> Self {
         Self {
             dtype: DType::F16,
+            dtype_kv: None,
             head: 128,
             value: None,
             mask: Mask::Full,
@@ -152,9 +155,19 @@ impl Attention {
         self.value.unwrap_or(self.head)
     }
 
-    /// Texts and their architectures. Pages have one for all.
+    /// The type of K and V.
+    fn dtype_kv(&self) -> DType {
+        self.dtype_kv.unwrap_or(self.dtype)
+    }
+
+    /// Whether K and V have 8 bits, and scales.
+    fn is_narrow(&self) -> bool {
+        self.dtype_kv() == DType::E4m3
+    }
+
+    /// Texts and their architectures. Pages, and keys of 8 bits, have one for all.
     fn texts(&self, targets: &Targets) -> Vec<(Isa, Targets)> {
-        match self.paged {
+        match self.paged || self.is_narrow() {
             true => vec![(Isa::Sm80, targets.clone())],
             false => Isa::among(targets).collect(),
         }
@@ -245,6 +258,9 @@ impl Recipe for Attention {
         }
         if self.varlen {
             name += "_varlen";
+        }
+        if self.is_narrow() {
+            name += "_e4m3";
         }
         for (is, suffix) in
             [(self.paged, "_paged"), (self.lse, "_lse"), (self.is_scored(), "_scored"), (self.sinks, "_sinks")]
