@@ -68,7 +68,40 @@ const SCORED: &str = "head=16\nmask=causal\nsinks=true\nsm80_tile=64x16\nscore=|
 /// Several splits, a window that empties some of them, a bias that lies in pages no more than queries do.
 const PAGED: &str = "head=24\nmask=window\npaged=true\nsplit=32\nsm80_tile=16x16\nlse=true\nsinks=true\nscore=|s, b, h, q, k, bias| s + bias\naux=f32:(?,?,?,1)";
 
+/// K and V of 8 bits, in several heads.
+const NARROW: &str = "head=32\ndtype_kv=e4m3\nmask=causal\npaged=true\nsplit=32\nsm80_tile=16x16\nlse=true";
+
 const DEFECTS: &[Defect] = &[
+    Defect {
+        what: "the scale of another head of K",
+        settings: NARROW,
+        from: "scale_of(params.scalek, work.head_of_keys())",
+        to: "scale_of(params.scalek, 0)",
+    },
+    Defect {
+        what: "a scale of V that is left out",
+        settings: NARROW,
+        from: "__fmul_rn(__fmul_rn(values(v,n), reciprocal), of_values)",
+        to: "__fmul_rn(values(v,n), reciprocal)",
+    },
+    Defect {
+        what: "columns of another atom",
+        settings: NARROW,
+        from: "high[atom - 2]",
+        to: "low[atom - 2]",
+    },
+    Defect {
+        what: "values of another key",
+        settings: NARROW,
+        from: "first, second, 0x5140",
+        to: "first, first, 0x5140",
+    },
+    Defect {
+        what: "other elements of K than of Q",
+        settings: NARROW,
+        from: "pairs(_0{}) = wide[0]",
+        to: "pairs(_0{}) = wide[1]",
+    },
     Defect {
         what: "a query's own number for that of its key",
         settings: SCORED,

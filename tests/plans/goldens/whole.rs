@@ -34,7 +34,12 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&[&str], &str, &str); 27] = [
+const BY_DIGEST: [(&[&str], &str, &str); 28] = [
+    (
+        &["attention/narrow.cuh", "attention/fragments_narrow.cuh"],
+        "attention_bf16_64x48_window_e4m3_paged_lse_sm80",
+        "the loop is that of sm_80; fragments of K and V are loaded as 8 bits",
+    ),
     (
         &[
             "attention/pages.cuh",

@@ -87,6 +87,7 @@ pub(crate) fn drawn(index: u64) -> Attention {
         sm80_warps: Some(warps),
         ..Attention::default()
     };
+    let drawn = with_keys_of_8_bits(drawn, index, any);
     if !paged {
         return drawn;
     }
@@ -107,6 +108,17 @@ pub(crate) fn drawn(index: u64) -> Attention {
         sm80_warps: Some(warps),
         ..drawn
     }
+}
+
+/// Some have keys of 8 bits, by numbers of their own, with rows of whole vectors unless they may be refused.
+fn with_keys_of_8_bits(drawn: Attention, index: u64, any: bool) -> Attention {
+    let random = &mut Random::new(92, index);
+    if !random.chance(25) {
+        return drawn;
+    }
+    let whole = |elements: u32| if any { elements } else { elements.next_multiple_of(16) };
+    let dtype_kv = Some(if any { random.pick(&[DType::E5m2, DType::E4m3, DType::F16]) } else { DType::E4m3 });
+    Attention { dtype_kv, head: whole(drawn.head), value: drawn.value.map(whole), ..drawn }
 }
 
 /// A problem with at most about so many scores.
@@ -239,20 +251,21 @@ pub(super) fn layouts(plan: &Plan, random: &mut Random, shapes: &[Vec<i64>]) -> 
         random.shuffle(&mut order);
         let mut stride = vec![1; shape.len()];
         let mut next = if of_vectors { shape[shape.len() - 1] } else { 1 };
-        let gaps: &[i64] = if of_vectors { &[0, 0, 8, 24] } else { &[0, 1, 3] };
+        let vector = 16 / operand.dtype.bytes().0 as i64;
+        let gaps: &[i64] = if of_vectors { &[0, 0, vector, 3 * vector] } else { &[0, 1, 3] };
         for mode in order {
             // TMA has no rows that are all the same one.
             if reads && random.chance(6) && !(by_tma && mode + 3 == shape.len()) {
                 stride[mode] = 0;
                 continue;
             }
-            stride[mode] = if of_vectors { (next + 7) / 8 * 8 } else { next } + random.pick(gaps);
+            stride[mode] = if of_vectors { (next + vector - 1) / vector * vector } else { next } + random.pick(gaps);
             next = stride[mode] * shape[mode].max(1);
             if shape[mode] == 1 && random.chance(30) {
                 stride[mode] = random.pick(&[0, 1, 5]);
             }
         }
-        let offset = random.pick(if of_vectors { &[0, 8, 16, 40] } else { &[0, 1, 5] });
+        let offset = if of_vectors { vector as u64 * random.pick(&[0, 1, 2, 5]) } else { random.pick(&[0, 1, 5]) };
         TensorLayout::from(ViewLayout::strided(shape, &stride).expect("rank 2 to 4")).at_offset(Elements(offset))
     };
     plan.operands().iter().zip(shapes).map(layout).collect()

@@ -240,6 +240,7 @@ impl Recipe for Attention {
         "dtype=bf16\nhead=32\nmask=causal\nvarlen=true\nlse=true\nsm80_tile=64x32",
         "head=64\nscore=|s, b, h, q, k, bias; cap| cap * tanh((s + bias) / cap)\naux=bf16:(0,?,?,1)\nsinks=true\nsm80_tile=64x32",
         "dtype=bf16\nhead=64\nmask=causal\npaged=true\nsplit=64\nlse=true",
+        "dtype=bf16\ndtype_kv=e4m3\nhead=64\nvalue=48\nmask=window\npaged=true\nsplit=64\nlse=true",
     ];
     const PROBLEM: &'static [i64] = &[4, 4096, 4096, 16, 16];
     const EXAMPLES: &'static [(&'static str, &'static str)] = &[("run", "--set mask=causal --problem 1x65x130x4x2")];
