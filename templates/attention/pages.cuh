@@ -59,12 +59,10 @@ kernel(Params const& params)
 {
   assert_ieee();
   extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
-{%- if c.narrow %}
   Work const work = work_of(params, blockIdx.x);
-  attend(scaled(params, work), work, *reinterpret_cast<SharedStorage*>(smem));
-{%- else %}
-  attend(params, work_of(params, blockIdx.x), *reinterpret_cast<SharedStorage*>(smem));
-{%- endif %}
+  if (work.first < work.rows()) {
+    attend([[ c.params() ]], work, *reinterpret_cast<SharedStorage*>(smem));
+  }
 }
 
 }  // namespace [[ c.plan.name() ]]

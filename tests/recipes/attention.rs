@@ -68,8 +68,9 @@ const SCORED: &str = "head=16\nmask=causal\nsinks=true\nsm80_tile=64x16\nscore=|
 /// Several splits, a window that empties some of them, a bias that lies in pages no more than queries do.
 const PAGED: &str = "head=24\nmask=window\npaged=true\nsplit=32\nsm80_tile=16x16\nlse=true\nsinks=true\nscore=|s, b, h, q, k, bias| s + bias\naux=f32:(?,?,?,1)";
 
-/// K and V of 8 bits, in several heads.
-const NARROW: &str = "head=32\ndtype_kv=e4m3\nmask=causal\npaged=true\nsplit=32\nsm80_tile=16x16\nlse=true";
+/// K and V of 8 bits in pages, for queries of sequences one after the other.
+const NARROW: &str =
+    "head=32\ndtype_kv=e4m3\nmask=causal\nvarlen=true\npaged=true\nsplit=32\nsm80_tile=16x16\nlse=true";
 
 const DEFECTS: &[Defect] = &[
     Defect {
@@ -81,15 +82,22 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "a scale of V that is left out",
         settings: NARROW,
-        from: "__fmul_rn(__fmul_rn(values(v,n), reciprocal), of_values)",
-        to: "__fmul_rn(values(v,n), reciprocal)",
+        from: "__fmul_rn(value, of_values)",
+        to: "value",
     },
     Defect {
-        what: "columns of another atom",
+        what: "the keys of another sequence",
         settings: NARROW,
-        from: "high[atom - 2]",
-        to: "low[atom - 2]",
+        from: "keys_of(params, at - 1)",
+        to: "keys_of(params, 0)",
     },
+    Defect {
+        what: "tiles for one head of a group",
+        settings: NARROW,
+        from: "(end - own) * group_of(params)",
+        to: "(end - own)",
+    },
+    Defect { what: "columns of another atom", settings: NARROW, from: "high[atom - 2]", to: "low[atom - 2]" },
     Defect {
         what: "values of another key",
         settings: NARROW,
@@ -177,8 +185,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "a split too few",
         settings: PAGED,
-        from: "  };\n  for (int split = 0;",
-        to: "  };\n  for (int split = 1;",
+        from: "for (int split = warp; ",
+        to: "for (int split = warp + 1; ",
     },
     Defect {
         what: "splits overlap",
@@ -195,10 +203,15 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "sums of another maximum",
         settings: PAGED,
-        from: "sum = __fmaf_rn(factor, own[1], sum)",
-        to: "sum = own[1] + sum",
+        from: "sum = __fmaf_rn(factor, sum_of_other, __fmul_rn(own, sum))",
+        to: "sum = sum_of_other + sum",
     },
-    Defect { what: "values that no split has left", settings: PAGED, from: "if (own[1] != 0)", to: "if (true)" },
+    Defect {
+        what: "what other warps have, before they have it",
+        settings: PAGED,
+        from: "shared_sums[warp][1] = state.sum;\n  __syncthreads();",
+        to: "shared_sums[warp][1] = state.sum;",
+    },
     Defect { what: "a key too many", settings: SMALL, from: "query + own + right + 1", to: "query + own + right + 2" },
     Defect { what: "a key too few", settings: SMALL, from: "query + own - left", to: "query + own - left + 1" },
     Defect {

@@ -45,7 +45,8 @@ pub struct Softmax {
     pub packed: bool,
     /// Whether K and V are `(PAGES,PAGE,HK,..)`, and two further inputs say where keys lie: `(B,ENTRIES)`, the page of each part of a
     /// sequence, and `(B)`, the keys of each. What names no page is taken for the nearest. The function's tensors, `(B,HQ,SQ,KEYS)`,
-    /// bound the keys of a sequence, too.
+    /// bound the keys of a sequence, too. If queries are packed, where they begin comes ahead of the two, and the tensors are
+    /// `(HQ,TQ,KEYS)`.
     pub paged: bool,
     /// Whether the logarithm of each row's sum of exponentials is an output, behind O.
     pub lse: bool,
@@ -173,19 +174,38 @@ fn gathered(all: &[f32], places: &[usize], rows: usize) -> Vec<f32> {
 impl<'a> Problem<'a> {
     fn of(softmax: &'a Softmax, inputs: &[&'a Tensor], scalars: &[f64]) -> Option<Self> {
         let [q, k, v, others @ ..] = inputs else { return None };
-        let (starts, others) = others.split_at_checked(if softmax.packed || softmax.paged { 2 } else { 0 })?;
+        let count = match (softmax.packed, softmax.paged) {
+            (true, true) => 3,
+            (false, false) => 0,
+            _ => 2,
+        };
+        let (starts, others) = others.split_at_checked(count)?;
         let (scales, others) = others.split_at_checked(if softmax.scales { 2 } else { 0 })?;
         let (aux, sinks) = others.split_at_checked(others.len() - usize::from(softmax.sinks))?;
         let (mut of_k, mut of_v) = (elements(k), elements(v));
         let (shape, sequences) = if softmax.paged {
-            let ([b, sq, _, _], [pages, page, ..]) = (q.shape(), k.shape()) else { return None };
-            let ([table, lengths], true) = (starts, k.shape()[..3] == v.shape()[..3]) else { return None };
+            let ([pages, page, ..], true) = (k.shape(), k.shape()[..3] == v.shape()[..3]) else { return None };
+            let [of_queries @ .., table, lengths] = starts else { return None };
             let limit = aux.first().and_then(|aux| aux.shape().last()).map(|keys| size(*keys));
-            let (places, keys) = in_pages([table, lengths], [*pages, *page].map(size), size(*b), limit)?;
+            let batches = size(*lengths.shape().first()?);
+            let (places, keys) = in_pages([table, lengths], [*pages, *page].map(size), batches, limit)?;
             [&mut of_k, &mut of_v].into_iter().for_each(|all| *all = gathered(all, &places, size(pages * page)));
-            let of = |batch: usize| [batch * size(*sq), (batch + 1) * size(*sq)];
-            let of = |(batch, keys): (usize, &[usize; 2])| Sequence { queries: of(batch), keys: *keys };
-            (&q.shape()[..2], keys.iter().enumerate().map(of).collect())
+            match (q.shape(), of_queries) {
+                ([tq, _, _], [starts]) => {
+                    let mut all = between([starts, starts], [size(*tq), 0]);
+                    for (number, sequence) in all.iter_mut().enumerate() {
+                        let own = number.checked_sub(1).and_then(|number| keys.get(number));
+                        sequence.keys = own.copied().unwrap_or([0; 2]);
+                    }
+                    (&q.shape()[..1], all)
+                }
+                ([_, sq, _, _], []) => {
+                    let of = |batch: usize| [batch * size(*sq), (batch + 1) * size(*sq)];
+                    let of = |(batch, keys): (usize, &[usize; 2])| Sequence { queries: of(batch), keys: *keys };
+                    (&q.shape()[..2], keys.iter().enumerate().map(of).collect())
+                }
+                _ => return None,
+            }
         } else if softmax.packed {
             let ([tq, _, _], [tk, _, _], [tv, _, _]) = (q.shape(), k.shape(), v.shape()) else { return None };
             let [of_queries, of_keys] = starts else { return None };
@@ -309,7 +329,11 @@ impl Problem<'_> {
         let exact = score.is_finite() && error.is_finite();
         let score = if exact { Bounds::between(score - error, score + error) } else { Bounds::point(score) };
         let places = [number, head as f64, own, k as f64].map(Bounds::point);
-        let at = if self.softmax.packed { vec![head, query, key] } else { vec![batch, head, q, k] };
+        let at = match (self.softmax.packed, self.softmax.paged) {
+            (true, false) => vec![head, query, key],
+            (true, true) => vec![head, query, k],
+            (false, _) => vec![batch, head, q, k],
+        };
         let at: Vec<u64> = at.into_iter().map(|at| at as u64).collect();
         let element = |tensor: &&Tensor| {
             Bounds::point(tensor.bits_at(&at).map_or(f64::NAN, |bits| expr::round::value(tensor.dtype(), bits)))

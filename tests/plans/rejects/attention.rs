@@ -62,7 +62,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("a bias without batches", rejected("score=|s, b, h, q, k, x| s + x\naux=f32:(?,?,1)")),
         ("a bias that is contiguous twice", rejected("varlen=true\nscore=|s, b, h, q, k, x| s + x\naux=f32:(?,1,1)")),
         (
-            "pages of sequences one after the other, a bias, and splits of half a step",
+            "a bias of batches where sequences lie one after the other, and splits of half a step",
             rejected("paged=true\nvarlen=true\nsplit=40\nscore=|s, b, h, q, k, x| s + x\naux=f32:(?,?,1)"),
         ),
         ("heads that are in no groups", unbound([1, 5, 7, 6, 4], |_| {})),

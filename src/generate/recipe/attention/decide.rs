@@ -87,7 +87,11 @@ fn text(text: Text, name: &str, targets: &Targets) -> Plan {
     };
     let facts = Fact::of_tiling(tiling);
     let combine = combine.as_ref();
-    let combine = combine.map(|combine| Entry::new(&format!("{name}_{COMBINE}"), combine.threads(), Bytes(0)));
+    let combine = combine.map(|combine| {
+        // Of each warp what it has of a row, its maximum and its sum.
+        let shared = Bytes(4 * tilings::WARPS as u64 * (combine.tile[1] as u64 + 2));
+        Entry::new(&format!("{name}_{COMBINE}"), combine.threads(), shared)
+    });
     let problem = launch::problem(recipe);
     let operands = launch::operands(recipe);
     let params = launch::params(&text.is, &operands, &problem);
@@ -180,13 +184,10 @@ fn refuse(recipe: &Attention, checks: &mut Checks) -> bool {
         fits &= whole;
     }
     let [_, step] = recipe.own(Isa::Sm80).tile;
-    let (found, because) = (format!("split={}, {step} keys a step", recipe.split), "a CTA has whole steps");
-    let whole = !recipe.paged || (recipe.split > 0 && step > 0 && i64::from(recipe.split) % step == 0);
+    let split = recipe.split.map(i64::from);
+    let (found, because) = (format!("split={}, {step} keys a step", split.unwrap_or(0)), "a CTA has whole steps");
+    let whole = !recipe.paged || split.is_none_or(|split| split > 0 && step > 0 && split % step == 0);
     checks.require(whole, Code::TileDivides, found, "a multiple of the keys of a step", because, "split=512");
-    let because = "sequences whose keys lie in pages have as many queries each, and lengths of their own";
-    let found = format!("paged={} varlen={}", recipe.paged, recipe.varlen);
-    let alone = !(recipe.paged && recipe.varlen);
-    checks.require(alone, Code::Variant, found, "one of both", because, "paged=true varlen=false");
     let (found, because) = ("ctas=0".to_owned(), "each computes tiles");
     checks.require(recipe.ctas > 0, Code::ThreadCount, found, "1 or more", because, "ctas=132") && fits
 }

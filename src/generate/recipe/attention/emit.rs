@@ -23,6 +23,7 @@ struct Common<'a> {
     diagonal: bool,
     window: bool,
     varlen: bool,
+    paged: bool,
     /// What sequences are apart, among the strides.
     apart: &'static str,
     lse: bool,
@@ -87,11 +88,12 @@ struct Sm80<'a> {
 struct Pages<'a> {
     c: Common<'a>,
     /// Steps of a split.
-    steps: i64,
+    steps: String,
     /// The most keys of a sequence.
     most: &'static str,
-    /// Rows and columns of O of a CTA that combines.
-    combined: [i64; 2],
+    /// Columns of a row that is combined, and warps that share its splits.
+    columns: i64,
+    warps: i64,
     /// The score of a head that has no value.
     sink: &'static str,
 }
@@ -180,7 +182,13 @@ fn rows(recipe: &Attention, operand: &Operand) -> Rows {
     let batches = (!recipe.varlen).then_some(b);
     let modes: Vec<String> = tile.into_iter().chain([heads]).chain(batches).collect();
     let element = stored(recipe, operand.name);
-    Rows { name: operand.name, param: operand.param.clone(), element, along, shape: format!("make_shape({})", modes.join(", ")) }
+    Rows {
+        name: operand.name,
+        param: operand.param.clone(),
+        element,
+        along,
+        shape: format!("make_shape({})", modes.join(", ")),
+    }
 }
 
 /// The type of a tensor's elements, as the text calls it.
@@ -214,6 +222,7 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         diagonal: recipe.has_diagonal(),
         window: recipe.mask == Mask::Window,
         varlen: recipe.varlen,
+        paged: recipe.paged,
         apart: recipe.modes("o")[0],
         lse: recipe.lse,
         pair: if recipe.dtype == DType::Bf16 { "bf16x2" } else { "f16x2" },
@@ -231,12 +240,16 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
     match own.isa {
         _ if recipe.paged => emit::text(&Pages {
             c,
-            steps: i64::from(recipe.split) / own.tile[1],
+            steps: match recipe.split {
+                Some(split) => (i64::from(split) / own.tile[1]).to_string(),
+                None => "params.steps".to_owned(),
+            },
             most: match recipe.aux.is_empty() {
                 true => "params.entries * params.page",
                 false => "cute::min(params.entries * params.page, params.keys)",
             },
-            combined: combine.as_ref().map_or([0; 2], |combine| [combine.tile[0], combine.tile[1]]),
+            columns: combine.as_ref().map_or(0, |combine| combine.tile[1]),
+            warps: super::tilings::WARPS,
             sink: match recipe.sinks {
                 true => "__fmul_rn(static_cast<float const*>(params.sinks)[head], 1.44269504088896f)",
                 false => "-INFINITY",

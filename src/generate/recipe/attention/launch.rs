@@ -14,12 +14,17 @@ use crate::view::Access;
 /// The largest extent, so that sums of three, of positions and windows, are 32-bit integers.
 const MOST: i64 = 1 << 29;
 
-/// The extents of a problem: of batches of one length, of sequences one after the other, and of sequences whose keys lie in pages.
-const EXTENTS: [[&str; 5]; 3] =
-    [["B", "SQ", "SK", "HQ", "HK"], ["STARTS", "TQ", "TK", "HQ", "HK"], ["B", "SQ", "ENTRIES", "HQ", "HK"]];
+/// The extents of a problem: of batches of one length, and of sequences one after the other; then those whose keys lie in pages.
+const EXTENTS: [[&str; 5]; 4] = [
+    ["B", "SQ", "SK", "HQ", "HK"],
+    ["STARTS", "TQ", "TK", "HQ", "HK"],
+    ["B", "SQ", "ENTRIES", "HQ", "HK"],
+    ["STARTS", "TQ", "ENTRIES", "HQ", "HK"],
+];
 
-/// Further extents of keys in pages; the last one where auxiliary tensors have elements for keys.
-const PAGES: [&str; 3] = ["PAGES", "PAGE", "KEYS"];
+/// Further extents of keys in pages. Sequences one after the other have tables for B of them; the last one is where auxiliary tensors have
+/// elements for keys.
+const PAGES: [&str; 4] = ["PAGES", "PAGE", "B", "KEYS"];
 
 /// What the strides of the modes are called among the parameters; sequences one after the other have no batches.
 const MODES: [&str; 3] = ["batch", "row", "head"];
@@ -34,43 +39,51 @@ const OF_ROWS: [&str; 5] = ["q", "k", "v", "o", "lse"];
 impl Attention {
     /// The modes of a tensor with an element for each score, as numbers of extents.
     fn score_modes(&self) -> Vec<usize> {
-        let all = [0, 3, 1, if self.paged { 7 } else { 2 }];
+        let all = [0, 3, 1, if self.paged { 4 + self.pages().len() } else { 2 }];
         all[usize::from(self.varlen)..].to_vec()
     }
 
     /// The same as names.
     pub(super) fn of_scores(&self) -> Vec<&'static str> {
-        let all: Vec<&str> = self.extents().into_iter().chain(PAGES).collect();
+        let all: Vec<&str> = self.extents().into_iter().chain(self.pages()).collect();
         self.score_modes().into_iter().map(|number| all[number]).collect()
     }
 
     /// The further extents that there are.
-    fn pages(&self) -> &'static [&'static str] {
-        let count = if self.aux.is_empty() { 2 } else { 3 };
-        &PAGES[..if self.paged { count } else { 0 }]
+    fn pages(&self) -> Vec<&'static str> {
+        let is_there = |name: &&str| match *name {
+            "B" => self.varlen,
+            "KEYS" => !self.aux.is_empty(),
+            _ => true,
+        };
+        PAGES.into_iter().filter(|name| self.paged && is_there(name)).collect()
     }
 
     pub(super) fn extents(&self) -> [&'static str; 5] {
-        EXTENTS[if self.paged { 2 } else { usize::from(self.varlen) }]
+        EXTENTS[2 * usize::from(self.paged) + usize::from(self.varlen)]
     }
 
     /// What the strides of the modes of a tensor are called.
     pub(super) fn modes(&self, param: &str) -> &'static [&'static str] {
-        let of: &[&str; 3] = if self.paged && matches!(param, "k" | "v") { &OF_PAGES } else { &MODES };
-        &of[usize::from(self.varlen)..]
+        match param {
+            "k" | "v" if self.paged => &OF_PAGES,
+            _ => &MODES[usize::from(self.varlen)..],
+        }
     }
 }
 
 pub(super) fn operands(recipe: &Attention) -> Vec<Operand> {
-    let modes = recipe.modes("q").len();
-    let rows: Vec<ModeStride> = core::iter::repeat_n(ModeStride::Dynamic, modes).chain([ModeStride::Unit]).collect();
-    let of = |name, dtype, access| Operand::new(name, dtype, access, &rows);
+    let rows: Vec<ModeStride> = core::iter::repeat_n(ModeStride::Dynamic, 3).chain([ModeStride::Unit]).collect();
+    let (modes, of_modes) = (recipe.modes("q").len(), |modes: usize| &rows[3 - modes..]);
+    let of = |name: &'static str, dtype, access| {
+        Operand::new(name, dtype, access, of_modes(recipe.modes(&name.to_lowercase()).len()))
+    };
     let inputs = [("Q", recipe.dtype), ("K", recipe.dtype_kv()), ("V", recipe.dtype_kv())];
     let mut all = inputs.map(|(name, dtype)| of(name, dtype, Access::Read)).to_vec();
     let given = |name, strides: &[ModeStride]| Operand::new(name, DType::I32, Access::Read, strides);
-    all.extend(["StartsQ", "StartsK"].into_iter().filter(|_| recipe.varlen).map(|name| given(name, &rows[modes..])));
+    all.extend(recipe.starts().iter().map(|name| given(name, of_modes(0))));
     if recipe.paged {
-        all.extend([given("Table", &rows[modes - 1..]), given("Lengths", &rows[modes..])]);
+        all.extend([given("Table", of_modes(1)), given("Lengths", of_modes(0))]);
     }
     let of_heads = |name| Operand::new(name, DType::F32, Access::Read, &[ModeStride::Unit]);
     all.extend(SCALES.into_iter().filter(|_| recipe.is_narrow()).map(of_heads));
@@ -89,8 +102,9 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
     let of = |modes: [usize; 4]| modes[first..].to_vec();
     let (queries, keys) = (of([0, 1, 3, 0]), if recipe.paged { vec![5, 6, 4, 0] } else { of([0, 2, 4, 0]) });
     let mut modes = vec![queries.clone(), keys.clone(), keys];
-    modes.extend([vec![0], vec![0]].into_iter().filter(|_| recipe.varlen));
-    modes.extend([vec![0, 2], vec![0]].into_iter().filter(|_| recipe.paged));
+    modes.extend(recipe.starts().iter().map(|_| vec![0]));
+    let tables = if recipe.varlen { 7 } else { 0 };
+    modes.extend([vec![tables, 2], vec![tables]].into_iter().filter(|_| recipe.paged));
     modes.extend([vec![4], vec![4]].into_iter().filter(|_| recipe.is_narrow()));
     modes.extend(recipe.aux.iter().map(|_| recipe.score_modes()));
     modes.extend(recipe.sinks.then(|| vec![3]));
@@ -101,11 +115,13 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
     let extents: Vec<&str> = recipe.extents().into_iter().chain(recipe.pages().iter().copied()).collect();
     let shape = ProblemShape::new(extents, modes);
     let elements = [(0, recipe.head), (1, recipe.head), (2, recipe.value()), (outputs, recipe.value())];
-    let elements_mode = recipe.modes("q").len();
-    let shape = elements
-        .into_iter()
-        .fold(shape, |shape, (operand, elements)| shape.with_constant(operand, elements_mode, elements.into()));
-    let help = if recipe.paged {
+    let shape = elements.into_iter().fold(shape, |shape, (operand, elements)| {
+        let of = ["q", "k", "v"].get(operand).copied().unwrap_or("o");
+        shape.with_constant(operand, recipe.modes(of).len(), elements.into())
+    });
+    let help = if recipe.paged && recipe.varlen {
+        "pass Q (TQ,HQ,D), K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), StartsQ (STARTS), Table (B,ENTRIES), Lengths (B), O (TQ,HQ,DV)"
+    } else if recipe.paged {
         "pass Q (B,SQ,HQ,D), K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), Table (B,ENTRIES), Lengths (B), O (B,SQ,HQ,DV)"
     } else if recipe.varlen {
         "pass Q (TQ,HQ,D), K (TK,HK,D), V (TK,HK,DV), StartsQ and StartsK (STARTS), O (TQ,HQ,DV)"
@@ -113,7 +129,11 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
         "pass Q (B,SQ,HQ,D), K (B,SK,HK,D), V (B,SK,HK,DV), O (B,SQ,HQ,DV), in any order of memory"
     };
     let because = "each query of a head is multiplied with all keys of its sequence, whose values are added up";
-    let example: &[i64] = if recipe.paged { &[2, 3, 7, 6, 2, 15, 16, 100] } else { &[2, 67, 131, 6, 2] };
+    let example: &[i64] = match (recipe.paged, recipe.varlen) {
+        (true, false) => &[2, 3, 7, 6, 2, 15, 16, 100],
+        (true, true) => &[3, 30, 7, 6, 2, 15, 16, 2, 100],
+        (false, _) => &[2, 67, 131, 6, 2],
+    };
     shape.with_example(&example[..5 + recipe.pages().len()]).agreeing(because, help)
 }
 
@@ -148,12 +168,14 @@ pub(super) fn params(of: &Decision, operands: &[Operand], problem: &ProblemShape
         let name = format!("map_{}", operand.to_lowercase());
         (name, ParamType::TensorMap, format!("{operand}, rows of a head"), Given::Follows)
     });
+    let of_pages = [
+        (WORKSPACE, ParamType::MutPtr, "results of splits: O in f32, the largest scores, the sums of weights"),
+        ("splits", ParamType::I32, "splits of the keys of a sequence"),
+        ("steps", ParamType::I32, "steps of a split"),
+    ];
     let others: &[_] = match (recipe.varlen, recipe.paged) {
+        (_, true) => &of_pages[..if recipe.split.is_none() { 3 } else { 2 }],
         (true, _) => &[],
-        (_, true) => &[
-            (WORKSPACE, ParamType::MutPtr, "results of splits: O in f32, the largest scores, the sums of weights"),
-            ("splits", ParamType::I32, "splits of the keys of a sequence"),
-        ],
         _ => &[("group", ParamType::I32, "heads whose tiles follow each other")],
     };
     ParamStruct::new(
@@ -192,8 +214,8 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
         };
         if OF_ROWS.contains(&operand.param.as_str()) {
             let extents = [first, rows, heads];
-            let modes =
-                recipe.modes(&operand.param).iter().copied().zip(extents.into_iter().skip(usize::from(recipe.varlen)));
+            let modes = recipe.modes(&operand.param);
+            let modes = modes.iter().copied().zip(extents.into_iter().skip(3 - modes.len()));
             let modes: Vec<(&str, &Int)> = modes.collect();
             strides(&mut rule, &operand, &modes);
             if let Some((_, copy)) = of.maps().find(|(name, _)| *name == operand.name) {
@@ -201,9 +223,13 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
             }
         }
     }
-    if let [_, page, keys @ ..] = &pages[..] {
+    if let [_, page, others @ ..] = &pages[..] {
         rule.steps.require((sk.clone() * page.clone()).at_most(MOST), "positions are 32-bit integers");
-        let keys = keys.iter().fold(sk * page.clone(), |all, keys| all.op(IntOp::Min, keys.clone()));
+        if recipe.varlen {
+            tables(&mut rule, &b, &others[0]);
+        }
+        let keys = others.iter().skip(usize::from(recipe.varlen));
+        let keys = keys.fold(sk * page.clone(), |all, keys| all.op(IntOp::Min, keys.clone()));
         split(&mut rule, of, [&b, &sq, &hq, &hk], keys);
         return rule;
     }
@@ -232,20 +258,71 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     rule
 }
 
-/// A CTA for each tile of rows, key head, split and batch; then one for some rows of O.
+/// Shared memory of a multiprocessor of sm_90a, and what a block takes of it beside its own.
+const SHARED: i64 = 228 << 10;
+const OF_BLOCK: i64 = 1 << 10;
+
+/// The fewest steps of a split that is chosen: a CTA loads the entries of its pages first, and leaves a row for `combine`.
+const FEWEST: i64 = 4;
+
+/// Rounds of CTAs, where one is not enough: what is left for the last one is less.
+const ROUNDS: i64 = 4;
+
+impl Decision {
+    /// Steps of a split where none is given: as many CTAs as the multiprocessors hold at once, which then end together.
+    fn steps_of_split(&self, units: &Int, steps: &Int) -> Int {
+        let own = self.smem.0 + self.recipe.offsets(self.tiling.tile[2]).0;
+        let resident = (SHARED / (own as i64 + OF_BLOCK)).clamp(1, 32);
+        let wave = i64::from(self.recipe.ctas) * resident;
+        let units = units.clone().op(IntOp::Max, 1);
+        let several = Int::from(ROUNDS * wave).ceil_div(units.clone());
+        let splits = units.clone().at_most(wave).select(Int::from(wave) / units, several);
+        steps.clone().ceil_div(splits).op(IntOp::Max, FEWEST)
+    }
+}
+
+/// A start for each table, and the end of the last sequence.
+fn tables(rule: &mut Rule, starts: &Int, tables: &Int) {
+    rule.demands.push(Demand {
+        kind: DemandKind::Extent,
+        condition: starts.clone().is(tables.clone() + 1),
+        required: "STARTS, one more than B".to_owned(),
+        because: "a sequence lies between two starts, and has a row of Table".to_owned(),
+        found: vec![("STARTS".to_owned(), starts.clone()), ("B".to_owned(), tables.clone())],
+    });
+}
+
+/// A CTA for each tile of rows, key head, split and batch; then one for each row of O.
 fn split(rule: &mut Rule, of: &Decision, [b, sq, hq, hk]: [&Int; 4], keys: Int) {
-    let [rows, values, _] = of.tiling.tile;
-    let splits = rule.steps.set("splits_of_keys", keys.ceil_div(i64::from(of.recipe.split)));
-    rule.derive("splits", splits.clone());
+    let (recipe, [rows, values, step]) = (&of.recipe, of.tiling.tile);
     let group = hq.clone() / hk.clone().op(IntOp::Max, 1);
-    let tiles = rule.steps.set("tiles", (sq.clone() * group).ceil_div(rows));
-    let works = rule.steps.set("works", tiles * hk.clone() * splits * b.clone());
-    let outputs = rule.steps.set("outputs", sq.clone() * hq.clone() * b.clone());
-    for number in [&works, &outputs] {
-        rule.steps.require(number.clone().at_most(MOST), "works and rows are numbered by 32 bits");
+    let of_queries = sq.clone() * group;
+    let (tiles, outputs) = if recipe.varlen {
+        // As without pages.
+        (of_queries / rows + b.clone() + 1, sq.clone() * hq.clone())
+    } else {
+        (of_queries.ceil_div(rows), sq.clone() * hq.clone() * b.clone())
+    };
+    let tiles = rule.steps.set("tiles", tiles);
+    let units = rule.steps.set("units", tiles * hk.clone() * if recipe.varlen { 1.into() } else { b.clone() });
+    let outputs = rule.steps.set("outputs", outputs);
+    let splits = match recipe.split {
+        Some(split) => keys.ceil_div(i64::from(split)),
+        None => {
+            let all = rule.steps.set("steps_of_keys", keys.ceil_div(step));
+            let steps = rule.steps.set("steps_of_split", of.steps_of_split(&units, &all));
+            rule.derive("steps", steps.clone());
+            all.ceil_div(steps)
+        }
+    };
+    let splits = rule.steps.set("splits_of_keys", splits);
+    rule.derive("splits", splits.clone());
+    let works = rule.steps.set("works", Int::from(0).less(outputs.clone()).select(units * splits.clone(), 0));
+    for number in [works.clone(), outputs.clone() * splits.clone()] {
+        rule.steps.require(number.at_most(MOST), "works and rows are numbered by 32 bits");
     }
     // O, the largest score and the sum of each row, in f32.
-    rule.workspace = works.clone() * (4 * rows * (values + 2));
+    rule.workspace = outputs.clone() * splits * (4 * (values + 2));
     rule.grid(Int::from(0).less(works.clone()), [works, 1.into(), 1.into()]);
     if let Some(combine) = &of.combine {
         let blocks = combine.order.extents(&combine.order.pieces, |name| rule.steps.find(name));

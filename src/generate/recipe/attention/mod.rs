@@ -71,10 +71,12 @@ recipe! {
         /// (STARTS) in i32, say where each begins, and where the last ends: true, false
         varlen: bool, "true", if this.varlen;
         /// whether K is (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), and keys of a sequence lie in pages: Table, (B,ENTRIES) in i32, has the
-        /// number of each page, and Lengths, (B) in i32, the keys of each sequence: true, false
+        /// number of each page, and Lengths, (B) in i32, the keys of each sequence. With varlen, queries of the B sequences lie one after
+        /// the other, and StartsQ has B + 1 starts: true, false
         paged: bool, "true", if this.paged;
-        /// paged: keys of a CTA, whose results a second kernel combines: a multiple of the keys of a step
-        split: u32, "1024", if this.split != SPLIT;
+        /// paged: keys of a CTA, whose results a second kernel combines: a multiple of the keys of a step. With a number results do not
+        /// depend on the batch; auto: as many as fill the chip once
+        split: Option<u32>, "1024", if this.split.is_some();
         /// whether Lse, (B,SQ,HQ), or (TQ,HQ), in f32, is an output: the logarithm of the sum of exponentials of a query's scores: true, false
         lse: bool, "true", if this.lse;
         /// the function of the scaled score s, of batch b, head h, query q and key k, and of auxiliary elements, in this order, that gives
@@ -90,7 +92,7 @@ recipe! {
         stages: Option<u32>, "3", if this.stages.is_some();
         /// sm_90a: whether warpgroups multiply in turn, one while another computes weights; auto: heads of up to 128: true, false
         pingpong: Option<bool>, "false", if this.pingpong.is_some();
-        /// sm_90a: the most CTAs of a launch; each computes tiles until none is left
+        /// sm_90a: the most CTAs of a launch; each computes tiles until none is left. Paged: multiprocessors that splits fill
         ctas: u32, "114", if this.ctas != CTAS;
         /// older architectures: queries of a CTA and keys of a step; auto: by head. Paged: rows of a CTA, the queries of all heads that
         /// share a key head, on every architecture
@@ -101,9 +103,6 @@ recipe! {
         sm80_warps: Option<u32>, "4", if this.sm80_warps.is_some();
     }
 }
-
-/// Keys of a CTA of pages.
-const SPLIT: u32 = 512;
 
 /// The multiprocessors of an H100 and an H200.
 const CTAS: u32 = 132;
@@ -119,7 +118,7 @@ impl Default for Attention {
             mask: Mask::Full,
             varlen: false,
             paged: false,
-            split: SPLIT,
+            split: None,
             lse: false,
             score: Function::unary(|score| score),
             aux: Vec::new(),
@@ -163,6 +162,12 @@ impl Attention {
     /// Whether K and V have 8 bits, and scales.
     fn is_narrow(&self) -> bool {
         self.dtype_kv() == DType::E4m3
+    }
+
+    /// The operands with starts of sequences. Lengths say how many keys in pages there are.
+    fn starts(&self) -> &'static [&'static str] {
+        let count = if self.paged { 1 } else { 2 };
+        &["StartsQ", "StartsK"][..if self.varlen { count } else { 0 }]
     }
 
     /// Texts and their architectures. Pages, and keys of 8 bits, have one for all.
@@ -240,7 +245,7 @@ impl Recipe for Attention {
         "dtype=bf16\nhead=32\nmask=causal\nvarlen=true\nlse=true\nsm80_tile=64x32",
         "head=64\nscore=|s, b, h, q, k, bias; cap| cap * tanh((s + bias) / cap)\naux=bf16:(0,?,?,1)\nsinks=true\nsm80_tile=64x32",
         "dtype=bf16\nhead=64\nmask=causal\npaged=true\nsplit=64\nlse=true",
-        "dtype=bf16\ndtype_kv=e4m3\nhead=64\nvalue=48\nmask=window\npaged=true\nsplit=64\nlse=true",
+        "dtype=bf16\ndtype_kv=e4m3\nhead=64\nvalue=48\nmask=window\nvarlen=true\npaged=true\nsplit=64\nlse=true",
     ];
     const PROBLEM: &'static [i64] = &[4, 4096, 4096, 16, 16];
     const EXAMPLES: &'static [(&'static str, &'static str)] = &[("run", "--set mask=causal --problem 1x65x130x4x2")];

@@ -4,7 +4,7 @@ mod combine;
 mod narrow;
 mod sm90a;
 
-pub(super) use combine::combine;
+pub(super) use combine::{WARPS, combine};
 pub(super) use sm90a::sm90a;
 
 use super::{Attention, Isa, Mask, Own};
@@ -92,9 +92,10 @@ fn threads(
 impl Attention {
     /// Rows of a head in global memory, whose vectors are whole and aligned: elements of a row lie along this mode of the tile.
     fn rows(&self, tensor: &'static str, along: usize) -> Place {
-        let [row, element] = if self.varlen { [0, 2] } else { [1, 3] };
+        let count = self.modes(&tensor.to_lowercase()).len();
+        let (row, element) = (count - 2, count);
         let modes = if along == 1 { [row, element] } else { [element, row] };
-        let (outer, matrix) = (if self.varlen { 1 } else { 2 }, Global::matrix(tensor));
+        let (outer, matrix) = (count - 1, Global::matrix(tensor));
         let multiple = if matches!(tensor, "K" | "V") { self.vector_kv() } else { VECTOR };
         Place::Global(Global { modes, contiguous: along, align: ALIGN, multiple, outer, ..matrix })
     }
@@ -107,7 +108,7 @@ impl Attention {
         if self.paged {
             let modes = [("tiles", 1), ("hk", 1), ("splits", 1), ("b", 1)];
             // Which keys there are is known to the device alone.
-            return Order { takes, ..Order::numbered(&modes, None) };
+            return Order { takes, ..Order::numbered(&modes[..if self.varlen { 3 } else { 4 }], None) };
         }
         if self.varlen {
             // Which sequences have how many tiles is known to the device alone.
@@ -253,11 +254,11 @@ pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError>
     let (output, stores) = match recipe.paged {
         false => (Some(tensor(["O", "(BM,DV,1)"], [m, dv, 1], 1, Lives::Epilogue)?), stores.to_vec()),
         true => {
-            let to = Place::Global(Global { align: Bytes(4), multiple: 1, whole: true, ..Global::matrix("Parts") });
+            let to = Place::Global(Global { align: Bytes(4), ..Global::matrix("Parts") });
             let engine = Engine::Fragments(CopyOp::Universal(Bytes(4)));
             let [stage, _] = stores;
-            let what = "sums of a split";
-            (None, vec![TileCopy { name: "GiveSums", what, dtype: DType::F32, to, engine, ..stage }])
+            let (what, guard) = ("sums of a split", Guard::Predicate);
+            (None, vec![TileCopy { name: "GiveSums", what, dtype: DType::F32, to, engine, guard, ..stage }])
         }
     };
     let mut copies = vec![

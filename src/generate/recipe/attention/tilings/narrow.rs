@@ -37,8 +37,7 @@ pub(super) fn narrow(recipe: &Attention, mut tiling: Tiling, warps: i64) -> Resu
     let along_d = Tiler::Layout(layout([2, 4, 2], [1, 4, 2])?);
     // Along DV, column g of atom a is column 4g + a.
     let along_dv = Tiler::Layout(layout([8, COLUMNS / 8], [COLUMNS / 8, 1])?);
-    let permutations =
-        [[extent(ATOM * warps), extent(ATOM), along_d], [extent(ATOM * warps), along_dv, extent(ATOM)]];
+    let permutations = [[extent(ATOM * warps), extent(ATOM), along_d], [extent(ATOM * warps), along_dv, extent(ATOM)]];
     for (mma, permutation) in tiling.mmas.iter_mut().zip(permutations) {
         mma.permutation = tile(permutation);
     }
@@ -67,7 +66,9 @@ pub(super) fn narrow(recipe: &Attention, mut tiling: Tiling, warps: i64) -> Resu
 fn change(recipe: &Attention, copy: &mut TileCopy, [d, vector, all]: [i64; 3]) -> Result<(), LayoutError> {
     let [x, y] = copy.tile;
     let of = |op, [threads, values]: [Layout; 2]| Engine::Threads { op, threads, values };
-    let load = |rows: [i64; 2], along_rows| Ok::<_, LayoutError>(of(CopyOp::CpAsync(ALIGN), threads(rows, vector, all, along_rows)?));
+    let load = |rows: [i64; 2], along_rows| {
+        Ok::<_, LayoutError>(of(CopyOp::CpAsync(ALIGN), threads(rows, vector, all, along_rows)?))
+    };
     match (copy.name, copy.from, copy.to) {
         ("CopyQ", ..) => copy.engine = of(CopyOp::CpAsync(LOADED), threads([x, d], TOGETHER, all, true)?),
         ("CopyK", ..) => copy.engine = load([x, y], true)?,
