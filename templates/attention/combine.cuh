@@ -26,8 +26,8 @@ struct State
   }
 };
 
-// Combines what the splits of a row of O have left, always in the same order: warp w those of numbers w, w + [[ warps ]], .., the first warp
-// then what all warps have.
+// Combines what the splits of a row of O have left, always in the same order: each warp every [[ warps ]]th of them, then the first
+// warp what all warps have.
 CUTE_DEVICE
 void
 combine(Params const& params)

@@ -1,10 +1,12 @@
 //! Attention: the softmax of scores as weights of values, in f64, with bounds that follow from the roundings of an online softmax.
 
+mod places;
 mod weights;
 
 use core::f64::consts::LOG2_E;
 use std::sync::Arc;
 
+use self::places::{between, gathered, in_pages};
 use self::weights::Weights;
 use super::spread::Spread;
 use crate::dtype::DType;
@@ -122,53 +124,6 @@ fn elements(tensor: &Tensor) -> Vec<f32> {
 
 fn size(extent: i64) -> usize {
     usize::try_from(extent).unwrap_or(0)
-}
-
-/// The sequences between these starts, which never go back; what lies ahead of the first and behind the last has no keys.
-fn between(starts: [&Tensor; 2], [queries, keys]: [usize; 2]) -> Vec<Sequence> {
-    let of = |tensor: &Tensor, most: usize| -> Vec<usize> {
-        Elements::starting_at(tensor, 0).map(|(value, _)| size(value as i64).min(most)).collect()
-    };
-    let [of_queries, of_keys] = [of(starts[0], queries), of(starts[1], keys)];
-    let (mut all, mut begin) = (Vec::new(), 0);
-    for (number, end) in of_queries.iter().copied().chain([queries]).enumerate() {
-        let end = end.max(begin);
-        let own = |at: usize| of_keys.get(at).copied().unwrap_or(0);
-        let keys = if number == 0 || number == of_queries.len() { [0; 2] } else { [own(number - 1), own(number)] };
-        all.push(Sequence { queries: [begin, end], keys: [keys[0], keys[1].max(keys[0])] });
-        begin = end;
-    }
-    all
-}
-
-/// Where the keys of all sequences lie, as numbers of rows of pages, and which of them each sequence has.
-fn in_pages(
-    [table, lengths]: [&Tensor; 2],
-    [pages, page]: [usize; 2],
-    batches: usize,
-    limit: Option<usize>,
-) -> Option<(Vec<usize>, Vec<[usize; 2]>)> {
-    let [table, lengths] = [table, lengths].map(elements);
-    let entries = table.len() / batches.max(1);
-    let (mut places, mut keys) = (Vec::new(), Vec::new());
-    for batch in 0..batches {
-        let begin = places.len();
-        let most = if pages > 0 { limit.unwrap_or(usize::MAX).min(entries * page) } else { 0 };
-        let length = size(*lengths.get(batch)? as i64).min(most);
-        let place = |key: usize| {
-            let entry = table.get(batch * entries + key / page)?;
-            Some(size(*entry as i64).min(pages - 1) * page + key % page)
-        };
-        places.extend((0..length).map(place).collect::<Option<Vec<_>>>()?);
-        keys.push([begin, places.len()]);
-    }
-    Some((places, keys))
-}
-
-/// Rows at these places.
-fn gathered(all: &[f32], places: &[usize], rows: usize) -> Vec<f32> {
-    let elements = all.len() / rows.max(1);
-    places.iter().flat_map(|place| &all[place * elements..(place + 1) * elements]).copied().collect()
 }
 
 impl<'a> Problem<'a> {

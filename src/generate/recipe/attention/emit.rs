@@ -132,11 +132,6 @@ impl Common<'_> {
         self.lent().count() > 0
     }
 
-    /// The type of K and V.
-    fn stored(&self) -> &'static str {
-        if self.narrow { "Stored" } else { "Element" }
-    }
-
     /// The parameters of a work.
     fn params(&self) -> &'static str {
         if self.narrow { "scaled(params, work)" } else { "params" }

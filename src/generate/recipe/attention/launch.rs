@@ -1,5 +1,7 @@
 //! Operands, parameters and the rule of a launch.
 
+mod pages;
+
 use super::decide::Decision;
 use super::tilings::ALIGN;
 use super::{Attention, Isa, Mask};
@@ -51,11 +53,7 @@ impl Attention {
 
     /// The further extents that there are.
     fn pages(&self) -> Vec<&'static str> {
-        let is_there = |name: &&str| match *name {
-            "B" => self.varlen,
-            "KEYS" => !self.aux.is_empty(),
-            _ => true,
-        };
+        let is_there = |name: &&str| (self.varlen || *name != "B") && (!self.aux.is_empty() || *name != "KEYS");
         PAGES.into_iter().filter(|name| self.paged && is_there(name)).collect()
     }
 
@@ -226,11 +224,13 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     if let [_, page, others @ ..] = &pages[..] {
         rule.steps.require((sk.clone() * page.clone()).at_most(MOST), "positions are 32-bit integers");
         if recipe.varlen {
-            tables(&mut rule, &b, &others[0]);
+            let (tables, because) = (&others[0], "a sequence lies between two starts, and has a row of Table");
+            let whole = b.clone().is(tables.clone() + 1);
+            agree(&mut rule, whole, "STARTS, one more than B", because, [("STARTS", &b), ("B", tables)]);
         }
         let keys = others.iter().skip(usize::from(recipe.varlen));
         let keys = keys.fold(sk * page.clone(), |all, keys| all.op(IntOp::Min, keys.clone()));
-        split(&mut rule, of, [&b, &sq, &hq, &hk], keys);
+        pages::split(&mut rule, of, [&b, &sq, &hq, &hk], keys);
         return rule;
     }
     // Each sequence has less than a tile that is not whole; so have the rows ahead of the first, and behind the last.
@@ -256,78 +256,6 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     let ctas = rule.steps.set("ctas", ctas);
     rule.grid(Int::from(0).less(ctas.clone()), [ctas, 1.into(), 1.into()]);
     rule
-}
-
-/// Shared memory of a multiprocessor of sm_90a, and what a block takes of it beside its own.
-const SHARED: i64 = 228 << 10;
-const OF_BLOCK: i64 = 1 << 10;
-
-/// The fewest steps of a split that is chosen: a CTA loads the entries of its pages first, and leaves a row for `combine`.
-const FEWEST: i64 = 4;
-
-/// Rounds of CTAs, where one is not enough: what is left for the last one is less.
-const ROUNDS: i64 = 4;
-
-impl Decision {
-    /// Steps of a split where none is given: as many CTAs as the multiprocessors hold at once, which then end together.
-    fn steps_of_split(&self, units: &Int, steps: &Int) -> Int {
-        let own = self.smem.0 + self.recipe.offsets(self.tiling.tile[2]).0;
-        let resident = (SHARED / (own as i64 + OF_BLOCK)).clamp(1, 32);
-        let wave = i64::from(self.recipe.ctas) * resident;
-        let units = units.clone().op(IntOp::Max, 1);
-        let several = Int::from(ROUNDS * wave).ceil_div(units.clone());
-        let splits = units.clone().at_most(wave).select(Int::from(wave) / units, several);
-        steps.clone().ceil_div(splits).op(IntOp::Max, FEWEST)
-    }
-}
-
-/// A start for each table, and the end of the last sequence.
-fn tables(rule: &mut Rule, starts: &Int, tables: &Int) {
-    rule.demands.push(Demand {
-        kind: DemandKind::Extent,
-        condition: starts.clone().is(tables.clone() + 1),
-        required: "STARTS, one more than B".to_owned(),
-        because: "a sequence lies between two starts, and has a row of Table".to_owned(),
-        found: vec![("STARTS".to_owned(), starts.clone()), ("B".to_owned(), tables.clone())],
-    });
-}
-
-/// A CTA for each tile of rows, key head, split and batch; then one for each row of O.
-fn split(rule: &mut Rule, of: &Decision, [b, sq, hq, hk]: [&Int; 4], keys: Int) {
-    let (recipe, [rows, values, step]) = (&of.recipe, of.tiling.tile);
-    let group = hq.clone() / hk.clone().op(IntOp::Max, 1);
-    let of_queries = sq.clone() * group;
-    let (tiles, outputs) = if recipe.varlen {
-        // As without pages.
-        (of_queries / rows + b.clone() + 1, sq.clone() * hq.clone())
-    } else {
-        (of_queries.ceil_div(rows), sq.clone() * hq.clone() * b.clone())
-    };
-    let tiles = rule.steps.set("tiles", tiles);
-    let units = rule.steps.set("units", tiles * hk.clone() * if recipe.varlen { 1.into() } else { b.clone() });
-    let outputs = rule.steps.set("outputs", outputs);
-    let splits = match recipe.split {
-        Some(split) => keys.ceil_div(i64::from(split)),
-        None => {
-            let all = rule.steps.set("steps_of_keys", keys.ceil_div(step));
-            let steps = rule.steps.set("steps_of_split", of.steps_of_split(&units, &all));
-            rule.derive("steps", steps.clone());
-            all.ceil_div(steps)
-        }
-    };
-    let splits = rule.steps.set("splits_of_keys", splits);
-    rule.derive("splits", splits.clone());
-    let works = rule.steps.set("works", Int::from(0).less(outputs.clone()).select(units * splits.clone(), 0));
-    for number in [works.clone(), outputs.clone() * splits.clone()] {
-        rule.steps.require(number.at_most(MOST), "works and rows are numbered by 32 bits");
-    }
-    // O, the largest score and the sum of each row, in f32.
-    rule.workspace = outputs.clone() * splits * (4 * (values + 2));
-    rule.grid(Int::from(0).less(works.clone()), [works, 1.into(), 1.into()]);
-    if let Some(combine) = &of.combine {
-        let blocks = combine.order.extents(&combine.order.pieces, |name| rule.steps.find(name));
-        rule.grid(Int::from(0).less(outputs), blocks);
-    }
 }
 
 /// TMA's view of an input: elements of a row, rows, heads, and batches. The kernel's coordinates along heads and batches are multiples of
@@ -384,13 +312,15 @@ fn tensor_map(rule: &mut Rule, of: &Decision, (operand, copy): (&Operand, &TileC
 fn groups(rule: &mut Rule, hq: &Int, hk: &Int) {
     let none = hq.clone().is(0);
     let whole = Int::from(0).less(hk.clone()).select((hq.clone() % hk.clone()).is(0), 0);
-    rule.demands.push(Demand {
-        kind: DemandKind::Extent,
-        condition: none.op(IntOp::Or, whole),
-        required: "HQ, a multiple of HK".to_owned(),
-        because: "as many query heads share each key head".to_owned(),
-        found: vec![("HQ".to_owned(), hq.clone()), ("HK".to_owned(), hk.clone())],
-    });
+    let because = "as many query heads share each key head";
+    agree(rule, none.op(IntOp::Or, whole), "HQ, a multiple of HK", because, [("HQ", hq), ("HK", hk)]);
+}
+
+/// Two extents fit together.
+fn agree(rule: &mut Rule, condition: Int, required: &str, because: &str, found: [(&str, &Int); 2]) {
+    let found = found.map(|(name, extent)| (name.to_owned(), extent.clone())).to_vec();
+    let (required, because) = (required.to_owned(), because.to_owned());
+    rule.demands.push(Demand { kind: DemandKind::Extent, condition, required, because, found });
 }
 
 /// Vectors of an operand are aligned. The stride of a single coordinate is never used: it is 0 for the kernel.

@@ -265,12 +265,13 @@ impl Recipe for Attention {
         if self.varlen {
             name += "_varlen";
         }
-        if self.is_narrow() {
-            name += "_e4m3";
-        }
-        for (is, suffix) in
-            [(self.paged, "_paged"), (self.lse, "_lse"), (self.is_scored(), "_scored"), (self.sinks, "_sinks")]
-        {
+        for (is, suffix) in [
+            (self.is_narrow(), "_e4m3"),
+            (self.paged, "_paged"),
+            (self.lse, "_lse"),
+            (self.is_scored(), "_scored"),
+            (self.sinks, "_sinks"),
+        ] {
             name += if is { suffix } else { "" };
         }
         name

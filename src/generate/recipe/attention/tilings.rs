@@ -70,23 +70,13 @@ fn apart(
 }
 
 /// Threads with a vector of so many elements each, neighbours along rows: as many of a row as divide it.
-fn threads(
-    [rows, elements]: [i64; 2],
-    vector: i64,
-    threads: i64,
-    along_rows: bool,
-) -> Result<[Layout; 2], LayoutError> {
+fn threads([rows, elements, vector]: [i64; 3], threads: i64, along_rows: bool) -> Result<[Layout; 2], LayoutError> {
     let power = |extent: i64| 1_i64 << extent.trailing_zeros();
     let along = power(elements / vector).min(threads);
     let others = power(rows).min(threads / along);
-    Ok(match along_rows {
-        true => {
-            [Layout::new(pair([others, along])?, pair([along, 1])?)?, Layout::new(pair([1, vector])?, pair([0, 1])?)?]
-        }
-        false => {
-            [Layout::new(pair([along, others])?, pair([1, along])?)?, Layout::new(pair([vector, 1])?, pair([1, 0])?)?]
-        }
-    })
+    let tile = |[row, element]: [i64; 2]| pair(if along_rows { [row, element] } else { [element, row] });
+    let threads = Layout::new(tile([others, along])?, tile([along, 1])?)?;
+    Ok([threads, Layout::new(tile([1, vector])?, tile([0, 1])?)?])
 }
 
 impl Attention {
@@ -215,8 +205,8 @@ pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError>
         })
     };
     let load = |name, what, to, [x, y]: [i64; 2], along: usize| {
-        let rows_and_elements = if along == 1 { [x, y] } else { [y, x] };
-        let [threads, values] = threads(rows_and_elements, VECTOR, all, along == 1)?;
+        let rows_and_elements = if along == 1 { [x, y, VECTOR] } else { [y, x, VECTOR] };
+        let [threads, values] = threads(rows_and_elements, all, along == 1)?;
         Ok::<_, LayoutError>(TileCopy {
             name,
             what,
@@ -249,7 +239,7 @@ pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError>
         };
         tensor.map(|tensor| SmemTensor { lives, ..tensor })
     };
-    let stores = stores(recipe, [m, dv], CopyOp::Universal(Bytes(4)), threads([m, dv], VECTOR, all, true)?);
+    let stores = stores(recipe, [m, dv], CopyOp::Universal(Bytes(4)), threads([m, dv, VECTOR], all, true)?);
     // O, or what a split leaves of it in the workspace.
     let (output, stores) = match recipe.paged {
         false => (Some(tensor(["O", "(BM,DV,1)"], [m, dv, 1], 1, Lives::Epilogue)?), stores.to_vec()),

@@ -16,10 +16,6 @@ const LOADED: Bytes = Bytes(4);
 /// Elements of a row of Q that lie together: a thread's two of eight, and two of the other eight, are four neighbours of K.
 const TOGETHER: i64 = 2;
 
-fn tile(modes: [Tiler; 3]) -> Option<Tiler> {
-    Some(Tiler::Tuple(modes.into()))
-}
-
 fn extent(extent: i64) -> Tiler {
     Tiler::Shape(IntTuple::int(extent))
 }
@@ -39,7 +35,7 @@ pub(super) fn narrow(recipe: &Attention, mut tiling: Tiling, warps: i64) -> Resu
     let along_dv = Tiler::Layout(layout([8, COLUMNS / 8], [COLUMNS / 8, 1])?);
     let permutations = [[extent(ATOM * warps), extent(ATOM), along_d], [extent(ATOM * warps), along_dv, extent(ATOM)]];
     for (mma, permutation) in tiling.mmas.iter_mut().zip(permutations) {
-        mma.permutation = tile(permutation);
+        mma.permutation = Some(Tiler::Tuple(permutation.into()));
     }
     for tensor in &mut tiling.smem {
         let (names, lives) = ([tensor.name, tensor.modes], tensor.lives);
@@ -66,11 +62,11 @@ pub(super) fn narrow(recipe: &Attention, mut tiling: Tiling, warps: i64) -> Resu
 fn change(recipe: &Attention, copy: &mut TileCopy, [d, vector, all]: [i64; 3]) -> Result<(), LayoutError> {
     let [x, y] = copy.tile;
     let of = |op, [threads, values]: [Layout; 2]| Engine::Threads { op, threads, values };
-    let load = |rows: [i64; 2], along_rows| {
-        Ok::<_, LayoutError>(of(CopyOp::CpAsync(ALIGN), threads(rows, vector, all, along_rows)?))
+    let load = |[row, elements]: [i64; 2], along_rows| {
+        Ok::<_, LayoutError>(of(CopyOp::CpAsync(ALIGN), threads([row, elements, vector], all, along_rows)?))
     };
     match (copy.name, copy.from, copy.to) {
-        ("CopyQ", ..) => copy.engine = of(CopyOp::CpAsync(LOADED), threads([x, d], TOGETHER, all, true)?),
+        ("CopyQ", ..) => copy.engine = of(CopyOp::CpAsync(LOADED), threads([x, d, TOGETHER], all, true)?),
         ("CopyK", ..) => copy.engine = load([x, y], true)?,
         ("CopyV", ..) => copy.engine = load([y, x], false)?,
         (_, Place::Shared("K" | "V"), _) => copy.engine = Engine::Fragments(CopyOp::Universal(LOADED)),
