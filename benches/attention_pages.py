@@ -43,8 +43,8 @@ class Kernel:
 
     def chosen(self, units, steps):
         """Steps of a split, as the plan's rule has them."""
-        wave = 132 * ((228 << 10) // (self.smem + 32 * self.keys + 1024))
-        splits = wave // units if units <= wave else ceil_div(4 * wave, units)
+        at_once = 132 * min(8, (228 << 10) // (self.smem + 32 * self.keys + 1024))
+        splits = at_once // units if units <= at_once else ceil_div(4 * at_once, units)
         return max(4, ceil_div(steps, splits))
 
     def launch(self, q, k, v, o, table, lengths, scales):

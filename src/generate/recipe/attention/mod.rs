@@ -190,7 +190,7 @@ impl Attention {
                 tile: chosen(
                     self.sm80_tile,
                     match longest {
-                        _ if self.paged => [16, 16],
+                        _ if self.paged => [16, if self.is_narrow() { 32 } else { 16 }],
                         ..=64 => [128, 64],
                         // Fewer steps of keys, and K and V are read by half as many warps.
                         65..=128 if plain => [128, 32],
