@@ -75,7 +75,7 @@ recipe! {
         /// the other, and StartsQ has B + 1 starts: true, false
         paged: bool, "true", if this.paged;
         /// paged: keys of a CTA, whose results a second kernel combines: a multiple of the keys of a step. With a number results do not
-        /// depend on the batch; auto: as many as fill the chip once
+        /// depend on the batch; auto: as many as fill the chip
         split: Option<u32>, "1024", if this.split.is_some();
         /// whether Lse, (B,SQ,HQ), or (TQ,HQ), in f32, is an output: the logarithm of the sum of exponentials of a query's scores: true, false
         lse: bool, "true", if this.lse;
