@@ -225,7 +225,8 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
         rule.steps.require((sk.clone() * page.clone()).at_most(MOST), "positions are 32-bit integers");
         if recipe.varlen {
             let (tables, because) = (&others[0], "a sequence lies between two starts, and has a row of Table");
-            let whole = b.clone().is(tables.clone() + 1);
+            let none = b.clone().is(0).and(tables.clone().is(0));
+            let whole = b.clone().is(tables.clone() + 1).op(IntOp::Or, none);
             agree(&mut rule, whole, "STARTS, one more than B", because, [("STARTS", &b), ("B", tables)]);
         }
         let keys = others.iter().skip(usize::from(recipe.varlen));
