@@ -1,74 +1,120 @@
-// Combines what the splits of a row have left, always in the same order. A warp has a row of O: a query of a head.
+// What is known of a row: the largest score in base 2, the sum of weights, and a thread's elements of the weighted sum of values,
+// both relative to it.
+template <class Values>
+struct State
+{
+  float most;
+  float sum;
+  Values values;
+
+  // Adds what is known of other keys.
+  template <class Other>
+  CUTE_DEVICE
+  void
+  add(float most_of_other, float sum_of_other, Other const& other)
+  {
+    float const before = most;
+    most = fmaxf(before, most_of_other);
+    float const base   = most == -INFINITY ? 0 : most;
+    float const own    = exp2_approximate(__fsub_rn(before, base));
+    float const factor = exp2_approximate(__fsub_rn(most_of_other, base));
+    sum = __fmaf_rn(factor, sum_of_other, __fmul_rn(own, sum));
+    CUTE_UNROLL
+    for (int i = 0; i < size(values); ++i) {
+      values(i) = __fmaf_rn(factor, other(i), __fmul_rn(own, values(i)));
+    }
+  }
+};
+
+// Combines what the splits of a row of O have left, always in the same order: each warp every [[ warps ]]th of them, then the first
+// warp what all warps have.
 CUTE_DEVICE
 void
 combine(Params const& params)
 {
-  auto const all = make_shape(params.hq, params.sq, params.b);
-  using Combined = Shape<Int<[[ combined[0] ]]>,Int<[[ combined[1] ]]>>;
-  auto const thr_load = LoadParts{}.get_slice(threadIdx.x);
-  Tensor tOcO = thr_load.partition_S(make_identity_tensor(Combined{}))(_,_0{},_);                // (CPY,CPY_N) -> (row,element)
-  int const number = blockIdx.x * size<0>(Combined{}) + get<0>(tOcO(_0{},_0{}));
-  if (number >= size(all)) {
-    return;
-  }
-  auto const [head, query, batch] = idx2crd(number, all);
-  int const row = query * group_of(params) + head % group_of(params);
-  int const at  = row % size<0>(TileQ{});
-  auto const numbers = works(params);
-  int const first = numbers(row / size<0>(TileQ{}), head / group_of(params), 0, batch);
-  int const apart = stride<2>(numbers);
-  Parts const parts(params);
-  float const sink = [[ sink ]];
-  float most = sink;
-  for (int split = 0; split < params.splits; ++split) {
-    most = fmaxf(most, parts.sum(first + split * apart, at)[0]);
-  }
-  float const base = most == -INFINITY ? 0 : most;
-  float sum = exp2_approximate(__fsub_rn(sink, base));
-  Tensor values = make_tensor<float>(shape(tOcO));                                               // (CPY,CPY_N)
-  Tensor part   = make_fragment_like(values);                                                    // (CPY,CPY_N)
-  clear(values);
+  constexpr int warps = [[ warps ]];
+  using Combined = Shape<_1,Int<[[ columns ]]>>;
+  __shared__ float shared_values[warps][size(Combined{})];
+  __shared__ float shared_sums[warps][2];
+  int const lane = threadIdx.x % 32;
+  int const warp = threadIdx.x / 32;
+  Tensor tOcO = LoadParts{}.get_slice(lane).partition_S(make_identity_tensor(Combined{}))(_,_0{},_);  // (CPY,CPY_N) -> (0,element)
   auto const first_element = [&](int n) { return int(get<1>(tOcO(_0{},n))); };
   auto const vector = [&](auto* row, int n) {
-    return make_tensor(make_gmem_ptr(row + first_element(n)), make_layout(size<0>(values)));     // (CPY)
+    return make_tensor(make_gmem_ptr(row + first_element(n)), make_layout(size<0>(tOcO)));       // (CPY)
   };
-  for (int split = 0; split < params.splits; ++split) {
-    int const work = first + split * apart;
-    float const* const own = parts.sum(work, at);
-    if (own[1] != 0) {
-      float const factor = exp2_approximate(__fsub_rn(own[0], base));
-      sum = __fmaf_rn(factor, own[1], sum);
-      CUTE_UNROLL
-      for (int n = 0; n < size<1>(values); ++n) {
-        if (first_element(n) < Value{}) {
-          copy_all(LoadParts{}, vector(parts.row(work, at), n), part(_,n));
-          CUTE_UNROLL
-          for (int v = 0; v < size<0>(values); ++v) {
-            values(v,n) = __fmaf_rn(factor, part(v,n), values(v,n));
-          }
-        }
+  int const output = blockIdx.x;
+  auto const crd   = idx2crd(output, outputs(params));
+  int const head   = get<0>(crd);
+  Parts const parts(params);
+  Tensor part = make_tensor<float>(shape(tOcO));                                                 // (CPY,CPY_N)
+  clear(part);
+  float const sink = warp == 0 ? [[ sink ]] : -INFINITY;
+  State<decltype(part)> state{sink, sink == -INFINITY ? 0.0f : exp2_approximate(__fsub_rn(sink, sink)), part};
+#pragma unroll 4  // loads of several splits are on their way at once
+  for (int split = warp; split < params.splits; split += warps) {
+    float const* const own = parts.sum(split, output);
+    CUTE_UNROLL
+    for (int n = 0; n < size<1>(part); ++n) {
+      if (first_element(n) < Value{}) {
+        copy_all(LoadParts{}, vector(parts.row(split, output), n), part(_,n));
       }
     }
+    state.add(own[0], own[1], part);
   }
+  CUTE_UNROLL
+  for (int i = 0; i < size(part); ++i) {
+    shared_values[warp][get<1>(tOcO(i))] = state.values(i);
+  }
+  shared_sums[warp][0] = state.most;
+  shared_sums[warp][1] = state.sum;
+  __syncthreads();
+  if (warp > 0) {
+    return;
+  }
+  CUTE_UNROLL
+  for (int other = 1; other < warps; ++other) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(part); ++i) {
+      part(i) = shared_values[other][get<1>(tOcO(i))];
+    }
+    state.add(shared_sums[other][0], shared_sums[other][1], part);
+  }
+{%- if c.varlen %}
+  auto const ptr_O = static_cast<Element*>(params.o) + (get<1>(crd) * params.o_row + head * params.o_head);
+{%- else %}
   auto const ptr_O = static_cast<Element*>(params.o)
-                   + (batch * params.o_batch + query * params.o_row + head * params.o_head);
-  float const reciprocal = __frcp_rn(sum);
+                   + (get<2>(crd) * params.o_batch + get<1>(crd) * params.o_row + head * params.o_head);
+{%- endif %}
+{%- if c.narrow %}
+  float const of_values = scale_of(params.scalev, head / group_of(params));
+{%- endif %}
+  float const reciprocal = __frcp_rn(state.sum);
   Tensor rounded_values = make_tensor<Element>(shape(tOcO));                                     // (CPY,CPY_N)
   CUTE_UNROLL
-  for (int n = 0; n < size<1>(values); ++n) {
+  for (int n = 0; n < size<1>(part); ++n) {
     CUTE_UNROLL
-    for (int v = 0; v < size<0>(values); ++v) {
-      rounded_values(v,n) = Element(sum == 0 ? 0.0f : __fmul_rn(values(v,n), reciprocal));
+    for (int v = 0; v < size<0>(part); ++v) {
+      float const value = __fmul_rn(state.values(v,n), reciprocal);
+{%- if c.narrow %}
+      rounded_values(v,n) = Element(state.sum == 0 ? 0.0f : __fmul_rn(value, of_values));
+{%- else %}
+      rounded_values(v,n) = Element(state.sum == 0 ? 0.0f : value);
+{%- endif %}
     }
     if (first_element(n) < Value{}) {
       copy_all(StoreO{}, rounded_values(_,n), vector(ptr_O, n));
     }
   }
 {%- if c.lse %}
-  if (first_element(0) == 0) {
+  if (lane == 0) {
     constexpr float ln2 = 0.693147180559945f;
-    auto const at_lse = batch * params.lse_batch + query * params.lse_row + head * params.lse_head;
-    static_cast<float*>(params.lse)[at_lse] = sum == 0 ? -INFINITY : __fmaf_rn(most, ln2, logf(sum));
+{%- if c.varlen %}
+    auto const at_lse = get<1>(crd) * params.lse_row + head * params.lse_head;
+{%- else %}
+    auto const at_lse = get<2>(crd) * params.lse_batch + get<1>(crd) * params.lse_row + head * params.lse_head;
+{%- endif %}
+    static_cast<float*>(params.lse)[at_lse] = state.sum == 0 ? -INFINITY : __fmaf_rn(state.most, ln2, logf(state.sum));
   }
 {%- endif %}
 }

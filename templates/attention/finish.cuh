@@ -3,13 +3,20 @@
 {%- if c.sinks %}
   softmax.sink(__fmul_rn(static_cast<float const*>(params.sinks)[work.q.head], 1.44269504088896f), rows_o);
 {%- endif %}
+{%- if c.narrow %}
+  float const of_values = scale_of(params.scalev, work.head_of_keys());
+{%- endif %}
   CUTE_UNROLL
   for (int row = 0; row < size<0>(rows_o); ++row) {
     float const sum = softmax.whole(row);
     float const reciprocal = __frcp_rn(sum);
     CUTE_UNROLL
     for (int n = 0; n < size<1>(rows_o); ++n) {
+{%- if c.narrow %}
+      rows_o(row,n) = sum == 0 ? 0 : __fmul_rn(__fmul_rn(rows_o(row,n), reciprocal), of_values);
+{%- else %}
       rows_o(row,n) = sum == 0 ? 0 : __fmul_rn(rows_o(row,n), reciprocal);
+{%- endif %}
     }
   }
 {%- if c.lse %}

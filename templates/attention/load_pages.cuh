@@ -1,8 +1,8 @@
   __shared__ Pages::Offsets offsets;
   Pages pages(params, work.batch, offsets);
-  auto const ptr_Q = static_cast<Element const*>(params.q) + work.batch * params.q_batch;
-  auto const ptr_K = static_cast<Element const*>(params.k) + work.key_head * params.k_head;
-  auto const ptr_V = static_cast<Element const*>(params.v) + work.key_head * params.v_head;
+  auto const ptr_Q = static_cast<Element const*>(params.q) + work.q.sequence * params.q_[[ c.apart ]];
+  auto const ptr_K = static_cast<[[ c.rows[1].element ]] const*>(params.k) + work.k.head * params.k_head;
+  auto const ptr_V = static_cast<[[ c.rows[2].element ]] const*>(params.v) + work.k.head * params.v_head;
   // Steps of K come one after the other, and each before its V.
   auto const load_k = [&](int i) {
     if (i < all.count) {

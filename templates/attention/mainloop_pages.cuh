@@ -24,7 +24,11 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   Tensor tVcV = copy_v.get_slice(threadIdx.x).partition_S(cV);                                 // (CPY,CPY_N,CPY_K)
   Tensor tVsV = partition_D(copy_v, threadIdx.x, sV);                                          // (CPY,CPY_N,CPY_K,STAGES)
 
+{% if c.narrow -%}
+{% include "attention/fragments_narrow.cuh" %}
+{%- else -%}
 {% include "attention/fragments.cuh" %}
+{%- endif %}
 
   //
   // The steps of the split that the rows need

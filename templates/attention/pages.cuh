@@ -6,6 +6,9 @@
 #pragma once
 
 #include <cute/tensor.hpp>
+{%- if c.narrow %}
+#include <cutlass/numeric_conversion.h>
+{%- endif %}
 #include <cutlass/fast_math.h>
 
 #include "[[ c.plan.name() ]]_params.h"
@@ -19,7 +22,7 @@ using namespace cute;
 
 struct Stages {
 {%- for t in c.staged() %}
-  alignas([[ t.align.0 ]]) Element [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+  alignas([[ t.align.0 ]]) [[ t.element ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
 {%- endfor %}
 };
 
@@ -33,6 +36,10 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 {% include "attention/work_pages.cuh" %}
 
 {% include "attention/steps.cuh" %}
+{%- if c.narrow %}
+
+{% include "attention/narrow.cuh" %}
+{%- endif %}
 
 {% include "attention/scores.cuh" %}
 
@@ -52,7 +59,10 @@ kernel(Params const& params)
 {
   assert_ieee();
   extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
-  attend(params, work_of(params, blockIdx.x), *reinterpret_cast<SharedStorage*>(smem));
+  Work const work = work_of(params, blockIdx.x);
+  if (work.first < work.rows()) {
+    attend([[ c.params() ]], work, *reinterpret_cast<SharedStorage*>(smem));
+  }
 }
 
 }  // namespace [[ c.plan.name() ]]

@@ -1,32 +1,32 @@
-// What works leave in the workspace: of each row the largest score in base 2, the sum of weights, and the weighted sum of values,
-// both relative to it. Where the sum of weights is 0 there are no values.
+// What works leave in the workspace: of each row of O and each split the largest score in base 2, the sum of weights, and the
+// weighted sum of values, both relative to it.
 struct Parts
 {
-  using Queries = decltype(size<0>(TileO{}));
-  using Values  = decltype(size<1>(TileO{}));
+  using Values = decltype(size<1>(TileO{}));
 
+  int64_t rows;  // of O
   float* values;
   float* sums;
 
   CUTE_DEVICE
-  Parts(Params const& params)
+  Parts(Params const& params) : rows(size(outputs(params)))
   {
     values = static_cast<float*>(params.workspace);
-    sums   = values + int64_t(size(works(params))) * size(TileO{});
+    sums   = values + params.splits * rows * Values{};
   }
 
   CUTE_DEVICE
   float*
-  row(int work, int row) const
+  row(int split, int output) const
   {
-    return values + (int64_t(work) * Queries{} + row) * Values{};
+    return values + (split * rows + output) * Values{};
   }
 
   CUTE_DEVICE
   float*
-  sum(int work, int row) const
+  sum(int split, int output) const
   {
-    return sums + (int64_t(work) * Queries{} + row) * 2;
+    return sums + (split * rows + output) * 2;
   }
 };
 
@@ -44,17 +44,17 @@ give(Params const& params, Work const& work, TOrO& tOrO, Rows const& softmax)
     float const sum = softmax.whole(row);
     int const at = get<0>(rows_c(row,_0{}));
     if (work.first + at < work.rows()) {
+      int const output = work.output(params, at);
       if (get<1>(rows_c(row,_0{})) == 0) {
-        float* const own = parts.sum(work.number, at);
+        float* const own = parts.sum(work.split, output);
         own[0] = softmax.most[row];
         own[1] = sum;
       }
-      float* const own = parts.row(work.number, at);
+      float* const own = parts.row(work.split, output);
       CUTE_UNROLL
       for (int n = 0; n < size<1>(rows_o); ++n) {
-        if (sum != 0) {
-          own[get<1>(rows_c(row,n))] = rows_o(row,n);
-        }
+        // Weights of 0 have summed up no values, though some may be infinite.
+        own[get<1>(rows_c(row,n))] = sum == 0 ? 0 : rows_o(row,n);
       }
     }
   }

@@ -5,6 +5,9 @@
 #pragma once
 
 #include <cute/tensor.hpp>
+{%- if c.narrow %}
+#include <cutlass/numeric_conversion.h>
+{%- endif %}
 
 #include "[[ c.plan.name() ]]_params.h"
 
@@ -17,7 +20,7 @@ using namespace cute;
 
 struct Stages {
 {%- for t in c.staged() %}
-  alignas([[ t.align.0 ]]) Element [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+  alignas([[ t.align.0 ]]) [[ t.element ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
 {%- endfor %}
 };
 
@@ -25,7 +28,7 @@ union SharedStorage {
   Stages stages;
   // The epilogue reuses them after the last step.
 {%- for t in c.lent() %}
-  alignas([[ t.align.0 ]]) Element [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+  alignas([[ t.align.0 ]]) [[ t.element ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
 {%- endfor %}
 };
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
@@ -39,6 +42,10 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 {% include "attention/work_of.cuh" %}
 
 {% include "attention/steps.cuh" %}
+{%- if c.narrow %}
+
+{% include "attention/narrow.cuh" %}
+{%- endif %}
 
 {% include "attention/scores.cuh" %}
 
@@ -57,7 +64,7 @@ kernel(Params const& params)
   extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
   Work const work = work_of(params, blockIdx.x);
   if (work.first < work.len_q) {
-    attend(params, work, *reinterpret_cast<SharedStorage*>(smem));
+    attend([[ c.params() ]], work, *reinterpret_cast<SharedStorage*>(smem));
   }
 }
 

@@ -1,21 +1,40 @@
+// The rows of a tensor: of which sequence, by its number, or by its first row, and of which head.
+struct Place
+{
+  int sequence;
+  int head;
+};
+
 // The work of a CTA: some rows of one key head of one sequence, and the keys of a split. Rows are the queries of all heads that
 // share the key head, those of one query one after the other.
 struct Work
 {
-  static constexpr bool packed = false;
+  static constexpr bool packed = [[ c.varlen ]];  // whether queries of sequences lie one after the other
 
-  int number;
-  int batch;
-  int key_head;
+  Place q;    // its first head
+  Place k;    // keys of each sequence are numbered from 0 on
   int first;  // the first row
   int group;  // query heads of a key head
   int len_q;  // queries of the sequence
   int len_k;  // keys of the sequence
+  int batch;  // the number of the sequence
   int split;
 
   CUTE_DEVICE int rows() const { return len_q * group; }
   CUTE_DEVICE int query(int row) const { return (first + row) / group; }
-  CUTE_DEVICE int head(int row) const { return key_head * group + (first + row) % group; }
+  CUTE_DEVICE int head(int row) const { return q.head + (first + row) % group; }
+{%- if c.narrow %}
+  CUTE_DEVICE int head_of_keys() const { return k.head; }
+{%- endif %}
+
+  // The number of a row among all rows of O, heads first.
+  CUTE_DEVICE
+  int
+  output(Params const& params, int row) const
+  {
+    int const ahead = packed ? q.sequence : q.sequence * len_q;  // queries of earlier sequences
+    return (ahead + query(row)) * params.hq + head(row);
+  }
 };
 
 CUTE_DEVICE
@@ -23,15 +42,6 @@ int
 group_of(Params const& params)
 {
   return params.hq / params.hk;
-}
-
-// Numbers of works.
-CUTE_DEVICE
-auto
-works(Params const& params)
-{
-  int const tiles = ceil_div(params.sq * group_of(params), size<0>(TileQ{}));
-  return make_layout(make_shape(tiles, params.hk, params.splits, params.b));                   // (tile,head,split,batch) -> number
 }
 
 // Keys of a sequence, at most those that its pages and auxiliary tensors have.
@@ -43,14 +53,11 @@ keys_of(Params const& params, int batch)
   return cute::max(0, cute::min(static_cast<int const*>(params.lengths)[batch], most));
 }
 
-CUTE_DEVICE
-Work
-work_of(Params const& params, int number)
-{
-  auto const [tile, head, split, batch] = idx2crd(number, shape(works(params)));
-  int const first = tile * size<0>(TileQ{});
-  return {number, batch, head, first, group_of(params), params.sq, keys_of(params, batch), split};
-}
+{% if c.varlen -%}
+{% include "attention/work_pages_varlen.cuh" %}
+{%- else -%}
+{% include "attention/work_pages_dense.cuh" %}
+{%- endif %}
 
 // Where rows of K and V lie, in elements. The entries of the table are asked for one step ahead, once for each key.
 struct Pages

@@ -1,5 +1,5 @@
 //! Contract: attention is right, on both texts, where others have been wrong. Each test has the number of a bug that was found elsewhere:
-//! 24 inputs that can be written down, each run plain and in all modes, and compared element by element.
+//! 25 inputs that can be written down, each run plain and in all modes, and compared element by element.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -24,15 +24,16 @@ use crate::whole;
 /// Parts of the names of the catalogue's kernels.
 const FULL: &str = "f16_128";
 const CAUSAL: &str = "causal_lse";
-const WINDOW: &str = "window";
-const VARLEN: &str = "varlen";
+const WINDOW: &str = "72x40_window";
+const VARLEN: &str = "causal_varlen";
 const SINKS: &str = "sinks";
-const PAGED: &str = "paged";
+const PAGED: &str = "causal_paged";
+const NARROW: &str = "e4m3";
 
 /// The catalogue's, each for sm_80 and for sm_90a; pages have one text. nvcc makes those that a test asks for.
 static KERNELS: LazyLock<Vec<(Kernel, OnceLock<String>)>> = LazyLock::new(|| {
     let of = |arch| for_arch(arch).into_iter().filter(|kernel| kernel.plan.family() == Attention::FAMILY);
-    let of_sm90a = of(Arch::Sm90a).filter(|kernel| !kernel.plan.name().contains(PAGED));
+    let of_sm90a = of(Arch::Sm90a).filter(|kernel| !kernel.plan.name().contains("paged"));
     of(Arch::Sm80).chain(of_sm90a).map(|kernel| (kernel, OnceLock::new())).collect()
 });
 
@@ -40,7 +41,7 @@ static KERNELS: LazyLock<Vec<(Kernel, OnceLock<String>)>> = LazyLock::new(|| {
 fn named(part: &str) -> Vec<(&'static Kernel, &'static str)> {
     let named = KERNELS.iter().filter(|(kernel, _)| kernel.plan.name().contains(part));
     let all: Vec<_> = named.map(|(kernel, text)| (kernel, text.get_or_init(|| built(kernel)).as_str())).collect();
-    assert_eq!(all.len(), if part == PAGED { 1 } else { 2 }, "texts of {part}");
+    assert_eq!(all.len(), if matches!(part, PAGED | NARROW) { 1 } else { 2 }, "texts of {part}");
     all
 }
 
@@ -224,6 +225,12 @@ cases! {
             (Dense([1, 9, 40, 1, 1]), &[0.0]), (Dense([1, 9, 40, 1, 1]), &[-0.125]), (Dense([1, 9, 40, 1, 1]), &[3.0]),
         ]),
     ];
+    /// Keys of 8 bits in pages, for queries one after the other: NaN, no keys, groups of heads, pages of any size.
+    keys_of_8_bits: [
+        (NARROW, Fill::Specials, &[(Paged([2, 16], &[70, 0, 33], [4, 2]), &[0.125, 20.0, 3.0]), (Paged([5, 3], &[129], [5, 1]), SCALE)]),
+        (NARROW, Fill::Integers, &[(Paged([1, 48], &[200, 64, 1], [8, 2]), SCALE), (Paged([9, 256], &[130], [3, 3]), SCALE)]),
+        (NARROW, Fill::Normal, &[(Paged([70, 16], &[200, 0, 70, 33, 5], [4, 2]), SCALE), (Paged([4, 16], &MANY, [2, 1]), SCALE)]),
+    ];
     /// pegainfer#819: a window of W keys that end at the query's own is `left = W - 1`; -1 is no bound.
     case_24_windows_are_inclusive: [
         (WINDOW, Fill::Integers, &[
@@ -276,7 +283,7 @@ fn case_11_pages_of_any_size() {
 }
 
 /// FlashAttention #2303, #2550, #2711: entries of the table that name no page, lengths past the table, starts that go back. The device
-/// reads them, so none is refused: each counts as the nearest that is there. Pages of sequences one after the other are refused.
+/// reads them, so none is refused: each counts as the nearest that is there. A start too few or too many is.
 #[test]
 fn case_12_tables_and_starts_that_are_broken() {
     for (kernel, text) in named(PAGED) {
@@ -292,7 +299,14 @@ fn case_12_tables_and_starts_that_are_broken() {
         }
         is_right(kernel, program(kernel, text), [problem]);
     }
-    assert_eq!(refused("paged=true\nvarlen=true"), Code::Variant);
+    for (kernel, text) in named(NARROW) {
+        let mut problem = paged(&kernel.plan, [5, 16], &[100, 70, 40], [4, 2], SCALE, Fill::Normal, 1);
+        let starts = [(3, vec![1], 1000.0), (3, vec![2], -7.0)];
+        problem.planted.extend(starts.into_iter().chain([(4, vec![0, 1], 1_048_576.0), (5, vec![1], 1e6)]));
+        is_right(kernel, program(kernel, text), [problem]);
+        let bound = |starts: i64| kernel.plan.bind_with(&views(kernel, &[starts, 9, 3, 4, 2, 6, 16, 2]), SCALE);
+        assert!(bound(3).is_ok() && bound(2).is_err() && bound(4).is_err(), "{kernel}");
+    }
 }
 
 /// FlashAttention #2662, #2260, onnxruntime#32299: numbers of tiles and elements that pass 32 bits. Strides have 64 bits; CTAs that
@@ -418,5 +432,37 @@ fn case_23_windows_that_are_causal_or_full() {
         let (causal, full) = (of(-1.0, 0.0), of(-1.0, -1.0));
         assert!(of(200.0, 0.0) == causal && of(1e6, 0.0) == causal && of(-7.0, 0.0) == causal, "{kernel}");
         assert!(of(200.0, 200.0) == full && of(-1.0, 1e9) == full && causal != full, "{kernel}");
+    }
+}
+
+/// flashinfer#1023, #4979: scales of keys and values of 8 bits that were ignored. They are those of a head, of any sign, and count
+/// once: that of K as a scale of scores does, that of V as O does.
+#[test]
+fn case_25_scales_of_8_bits_count() {
+    for (kernel, text) in named(NARROW) {
+        let of = |scale: f64, of_k: [f32; 2], of_v: [f32; 2]| {
+            let scalars = [scale, 40.0, 3.0];
+            let mut problem = paged(&kernel.plan, [3, 16], &[70, 3, 129], [6, 2], &scalars, Fill::Normal, 1);
+            for (tensor, scales) in [("ScaleK", of_k), ("ScaleV", of_v)] {
+                let number =
+                    kernel.plan.operands().iter().position(|operand| operand.name == tensor).expect("an input");
+                problem.planted.extend((0..).zip(scales).map(|(head, scale)| (number, vec![head], scale)));
+            }
+            problem
+        };
+        let (ones, scales) = ([1.0, 1.0], [0.25, -3.0]);
+        is_right(kernel, program(kernel, text), [of(0.125, scales, [0.5, 2.0]), of(0.125, [0.0, 1.0], [-0.5, 0.0])]);
+        let launched = |problem: &Problem| launched(kernel, &program(kernel, text), problem);
+        let [once, twice] =
+            [of(0.25, ones, ones), of(0.125, [2.0, 2.0], ones)].map(|problem| bits(&launched(&problem)));
+        assert!(once == twice && once != bits(&launched(&of(0.25, [2.0, 2.0], ones))), "{kernel}");
+        // Heads of Q: the first three have the first scale.
+        let output = |problem: &Problem| launched(problem).outputs[0].to_vec::<half::bf16>().expect("bf16");
+        let (one, other) = (output(&of(0.25, ones, ones)), output(&of(0.25, ones, [2.0, 1.0])));
+        let elements = 48;
+        for (at, (one, other)) in one.iter().zip(&other).enumerate() {
+            let factor = if at / elements % 6 < 3 { 2.0 } else { 1.0 };
+            assert_eq!(factor * one.to_f32(), other.to_f32(), "{kernel}: element {at}");
+        }
     }
 }

@@ -68,7 +68,48 @@ const SCORED: &str = "head=16\nmask=causal\nsinks=true\nsm80_tile=64x16\nscore=|
 /// Several splits, a window that empties some of them, a bias that lies in pages no more than queries do.
 const PAGED: &str = "head=24\nmask=window\npaged=true\nsplit=32\nsm80_tile=16x16\nlse=true\nsinks=true\nscore=|s, b, h, q, k, bias| s + bias\naux=f32:(?,?,?,1)";
 
+/// K and V of 8 bits in pages, for queries of sequences one after the other.
+const NARROW: &str =
+    "head=32\ndtype_kv=e4m3\nmask=causal\nvarlen=true\npaged=true\nsplit=32\nsm80_tile=16x16\nlse=true";
+
 const DEFECTS: &[Defect] = &[
+    Defect {
+        what: "the scale of another head of K",
+        settings: NARROW,
+        from: "scale_of(params.scalek, work.head_of_keys())",
+        to: "scale_of(params.scalek, 0)",
+    },
+    Defect {
+        what: "a scale of V that is left out",
+        settings: NARROW,
+        from: "__fmul_rn(value, of_values)",
+        to: "value",
+    },
+    Defect {
+        what: "the keys of another sequence",
+        settings: NARROW,
+        from: "keys_of(params, at - 1)",
+        to: "keys_of(params, 0)",
+    },
+    Defect {
+        what: "tiles for one head of a group",
+        settings: NARROW,
+        from: "(end - own) * group_of(params)",
+        to: "(end - own)",
+    },
+    Defect { what: "columns of another atom", settings: NARROW, from: "high[atom - 2]", to: "low[atom - 2]" },
+    Defect {
+        what: "values of another key",
+        settings: NARROW,
+        from: "first, second, 0x5140",
+        to: "first, first, 0x5140",
+    },
+    Defect {
+        what: "other elements of K than of Q",
+        settings: NARROW,
+        from: "pairs(_0{}) = wide[0]",
+        to: "pairs(_0{}) = wide[1]",
+    },
     Defect {
         what: "a query's own number for that of its key",
         settings: SCORED,
@@ -144,8 +185,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "a split too few",
         settings: PAGED,
-        from: "  };\n  for (int split = 0;",
-        to: "  };\n  for (int split = 1;",
+        from: "for (int split = warp; ",
+        to: "for (int split = warp + 1; ",
     },
     Defect {
         what: "splits overlap",
@@ -162,10 +203,15 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "sums of another maximum",
         settings: PAGED,
-        from: "sum = __fmaf_rn(factor, own[1], sum)",
-        to: "sum = own[1] + sum",
+        from: "sum = __fmaf_rn(factor, sum_of_other, __fmul_rn(own, sum))",
+        to: "sum = sum_of_other + sum",
     },
-    Defect { what: "values that no split has left", settings: PAGED, from: "if (own[1] != 0)", to: "if (true)" },
+    Defect {
+        what: "what other warps have, before they have it",
+        settings: PAGED,
+        from: "shared_sums[warp][1] = state.sum;\n  __syncthreads();",
+        to: "shared_sums[warp][1] = state.sum;",
+    },
     Defect { what: "a key too many", settings: SMALL, from: "query + own + right + 1", to: "query + own + right + 2" },
     Defect { what: "a key too few", settings: SMALL, from: "query + own - left", to: "query + own - left + 1" },
     Defect {

@@ -1,10 +1,12 @@
 //! Attention: the softmax of scores as weights of values, in f64, with bounds that follow from the roundings of an online softmax.
 
+mod places;
 mod weights;
 
 use core::f64::consts::LOG2_E;
 use std::sync::Arc;
 
+use self::places::{between, gathered, in_pages};
 use self::weights::Weights;
 use super::spread::Spread;
 use crate::dtype::DType;
@@ -45,7 +47,8 @@ pub struct Softmax {
     pub packed: bool,
     /// Whether K and V are `(PAGES,PAGE,HK,..)`, and two further inputs say where keys lie: `(B,ENTRIES)`, the page of each part of a
     /// sequence, and `(B)`, the keys of each. What names no page is taken for the nearest. The function's tensors, `(B,HQ,SQ,KEYS)`,
-    /// bound the keys of a sequence, too.
+    /// bound the keys of a sequence, too. If queries are packed, where they begin comes ahead of the two, and the tensors are
+    /// `(HQ,TQ,KEYS)`.
     pub paged: bool,
     /// Whether the logarithm of each row's sum of exponentials is an output, behind O.
     pub lse: bool,
@@ -54,6 +57,9 @@ pub struct Softmax {
     pub score: Option<Checked>,
     /// Whether the last input, `(HQ)`, has a score for each head that has a weight and no value.
     pub sinks: bool,
+    /// Whether two inputs ahead of the function's tensors, `(HK)` in f32, have what K and what V of each head are multiplied by. A
+    /// product with the scale that is not finite leaves results open, and so does a factor of V.
+    pub scales: bool,
 }
 
 /// Scalars ahead of those of the function.
@@ -93,6 +99,8 @@ struct Problem<'a> {
     aux: Vec<&'a Tensor>,
     /// A score of each head, without a key.
     sinks: Vec<f32>,
+    /// Of each key head, what K and V are multiplied by.
+    scales: [Vec<f32>; 2],
     /// Elements in row-major order.
     q: Vec<f32>,
     k: Vec<f32>,
@@ -118,68 +126,41 @@ fn size(extent: i64) -> usize {
     usize::try_from(extent).unwrap_or(0)
 }
 
-/// The sequences between these starts, which never go back; what lies ahead of the first and behind the last has no keys.
-fn between(starts: [&Tensor; 2], [queries, keys]: [usize; 2]) -> Vec<Sequence> {
-    let of = |tensor: &Tensor, most: usize| -> Vec<usize> {
-        Elements::starting_at(tensor, 0).map(|(value, _)| size(value as i64).min(most)).collect()
-    };
-    let [of_queries, of_keys] = [of(starts[0], queries), of(starts[1], keys)];
-    let (mut all, mut begin) = (Vec::new(), 0);
-    for (number, end) in of_queries.iter().copied().chain([queries]).enumerate() {
-        let end = end.max(begin);
-        let own = |at: usize| of_keys.get(at).copied().unwrap_or(0);
-        let keys = if number == 0 || number == of_queries.len() { [0; 2] } else { [own(number - 1), own(number)] };
-        all.push(Sequence { queries: [begin, end], keys: [keys[0], keys[1].max(keys[0])] });
-        begin = end;
-    }
-    all
-}
-
-/// Where the keys of all sequences lie, as numbers of rows of pages, and which of them each sequence has.
-fn in_pages(
-    [table, lengths]: [&Tensor; 2],
-    [pages, page]: [usize; 2],
-    batches: usize,
-    limit: Option<usize>,
-) -> Option<(Vec<usize>, Vec<[usize; 2]>)> {
-    let [table, lengths] = [table, lengths].map(elements);
-    let entries = table.len() / batches.max(1);
-    let (mut places, mut keys) = (Vec::new(), Vec::new());
-    for batch in 0..batches {
-        let begin = places.len();
-        let most = if pages > 0 { limit.unwrap_or(usize::MAX).min(entries * page) } else { 0 };
-        let length = size(*lengths.get(batch)? as i64).min(most);
-        let place = |key: usize| {
-            let entry = table.get(batch * entries + key / page)?;
-            Some(size(*entry as i64).min(pages - 1) * page + key % page)
-        };
-        places.extend((0..length).map(place).collect::<Option<Vec<_>>>()?);
-        keys.push([begin, places.len()]);
-    }
-    Some((places, keys))
-}
-
-/// Rows at these places.
-fn gathered(all: &[f32], places: &[usize], rows: usize) -> Vec<f32> {
-    let elements = all.len() / rows.max(1);
-    places.iter().flat_map(|place| &all[place * elements..(place + 1) * elements]).copied().collect()
-}
-
 impl<'a> Problem<'a> {
     fn of(softmax: &'a Softmax, inputs: &[&'a Tensor], scalars: &[f64]) -> Option<Self> {
         let [q, k, v, others @ ..] = inputs else { return None };
-        let (starts, others) = others.split_at_checked(if softmax.packed || softmax.paged { 2 } else { 0 })?;
+        let count = match (softmax.packed, softmax.paged) {
+            (true, true) => 3,
+            (false, false) => 0,
+            _ => 2,
+        };
+        let (starts, others) = others.split_at_checked(count)?;
+        let (scales, others) = others.split_at_checked(if softmax.scales { 2 } else { 0 })?;
         let (aux, sinks) = others.split_at_checked(others.len() - usize::from(softmax.sinks))?;
         let (mut of_k, mut of_v) = (elements(k), elements(v));
         let (shape, sequences) = if softmax.paged {
-            let ([b, sq, _, _], [pages, page, ..]) = (q.shape(), k.shape()) else { return None };
-            let ([table, lengths], true) = (starts, k.shape()[..3] == v.shape()[..3]) else { return None };
+            let ([pages, page, ..], true) = (k.shape(), k.shape()[..3] == v.shape()[..3]) else { return None };
+            let [of_queries @ .., table, lengths] = starts else { return None };
             let limit = aux.first().and_then(|aux| aux.shape().last()).map(|keys| size(*keys));
-            let (places, keys) = in_pages([table, lengths], [*pages, *page].map(size), size(*b), limit)?;
+            let batches = size(*lengths.shape().first()?);
+            let (places, keys) = in_pages([table, lengths], [*pages, *page].map(size), batches, limit)?;
             [&mut of_k, &mut of_v].into_iter().for_each(|all| *all = gathered(all, &places, size(pages * page)));
-            let of = |batch: usize| [batch * size(*sq), (batch + 1) * size(*sq)];
-            let of = |(batch, keys): (usize, &[usize; 2])| Sequence { queries: of(batch), keys: *keys };
-            (&q.shape()[..2], keys.iter().enumerate().map(of).collect())
+            match (q.shape(), of_queries) {
+                ([tq, _, _], [starts]) => {
+                    let mut all = between([starts, starts], [size(*tq), 0]);
+                    for (number, sequence) in all.iter_mut().enumerate() {
+                        let own = number.checked_sub(1).and_then(|number| keys.get(number));
+                        sequence.keys = own.copied().unwrap_or([0; 2]);
+                    }
+                    (&q.shape()[..1], all)
+                }
+                ([_, sq, _, _], []) => {
+                    let of = |batch: usize| [batch * size(*sq), (batch + 1) * size(*sq)];
+                    let of = |(batch, keys): (usize, &[usize; 2])| Sequence { queries: of(batch), keys: *keys };
+                    (&q.shape()[..2], keys.iter().enumerate().map(of).collect())
+                }
+                _ => return None,
+            }
         } else if softmax.packed {
             let ([tq, _, _], [tk, _, _], [tv, _, _]) = (q.shape(), k.shape(), v.shape()) else { return None };
             let [of_queries, of_keys] = starts else { return None };
@@ -214,6 +195,7 @@ impl<'a> Problem<'a> {
             score,
             aux: aux.to_vec(),
             sinks: sinks.iter().flat_map(|sinks| elements(sinks)).collect(),
+            scales: [0, 1].map(|of| scales.get(of).map_or_else(Vec::new, |scales| elements(scales))),
             q: elements(q),
             k: of_k,
             v: of_v,
@@ -258,9 +240,14 @@ impl<'a> Problem<'a> {
         let d = self.elements[0];
         let q = self.q.get(number * d..(number + 1) * d).unwrap_or(&[]);
         let spread = Spread::of(d.next_multiple_of(16), Arithmetic::TensorCores);
+        // A scale of K is multiplied with that of scores in f32.
+        let of_k = self.scales[0].get(group).copied();
+        let own = of_k.map_or(self.scale, |of_k| f64::from(self.scale as f32 * of_k));
         // Base 2: the scale takes up log2(e), which is rounded, and so is the product.
-        let scale = self.scale.abs() * LOG2_E;
+        let scale = own.abs() * LOG2_E;
         let mut all = Weights::new((sequence, group), self.seen(sequence, query), self.softmax);
+        all.anything |= of_k.is_some() && !own.is_finite();
+        all.of_v = self.scales[1].get(group).copied().map(f64::from);
         let mut score_of = self.score.clone();
         for key in all.keys.clone() {
             let k = self.row(&self.k, d, (key, group));
@@ -268,11 +255,11 @@ impl<'a> Problem<'a> {
             let (sum, size) = products.fold((0.0, 0.0), |(sum, size), product| {
                 (sum + product, size + if product.is_finite() { product.abs() } else { 0.0 })
             });
-            let score = self.scale * sum;
+            let score = own * sum;
             // A partial sum, or its product with the scale, may overflow.
             let most = spread.greatest(size);
             all.anything |= most > f64::from(f32::MAX) || most * scale.max(1.0) > f64::from(f32::MAX);
-            let error = self.scale.abs() * spread.error(size);
+            let error = own.abs() * spread.error(size);
             match &mut score_of {
                 Some(function) => {
                     all.scored(function.evaluate_bounds(&self.given(score, error, [batch, head, query, key], sequence)))
@@ -297,7 +284,11 @@ impl Problem<'_> {
         let exact = score.is_finite() && error.is_finite();
         let score = if exact { Bounds::between(score - error, score + error) } else { Bounds::point(score) };
         let places = [number, head as f64, own, k as f64].map(Bounds::point);
-        let at = if self.softmax.packed { vec![head, query, key] } else { vec![batch, head, q, k] };
+        let at = match (self.softmax.packed, self.softmax.paged) {
+            (true, false) => vec![head, query, key],
+            (true, true) => vec![head, query, k],
+            (false, _) => vec![batch, head, q, k],
+        };
         let at: Vec<u64> = at.into_iter().map(|at| at as u64).collect();
         let element = |tensor: &&Tensor| {
             Bounds::point(tensor.bits_at(&at).map_or(f64::NAN, |bits| expr::round::value(tensor.dtype(), bits)))

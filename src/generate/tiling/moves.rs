@@ -36,6 +36,14 @@ impl Moves {
         Ok(Self { threads, values, vector: usize::try_from(vector).unwrap_or(1).max(1), leaves })
     }
 
+    /// Values in the order in which a tile lies in memory, along rows (0) or columns (1).
+    fn sort(&mut self, [rows, _]: [i64; 2], contiguous: Option<usize>) {
+        match contiguous {
+            Some(1) => self.values.sort_unstable_by_key(|value| (value % rows, value / rows)),
+            _ => self.values.sort_unstable(),
+        }
+    }
+
     /// Values that one instruction moves.
     pub fn vector(&self) -> i64 {
         self.vector as i64
@@ -230,7 +238,11 @@ impl Tiling {
             }
             _ => tv,
         };
-        let moves = Moves::new(&tv, vector)?;
+        let mut moves = Moves::new(&tv, vector)?;
+        if vector > 1 && matches!(copy.to, Place::Fragments(..)) {
+            // In the order of memory: a thread loads neighbours at once, whichever fragments they are of.
+            moves.sort(copy.tile, copy.contiguous(self));
+        }
         Ok(Sides { from: moves.clone(), to: moves })
     }
 }

@@ -34,7 +34,17 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&[&str], &str, &str); 27] = [
+const BY_DIGEST: [(&[&str], &str, &str); 28] = [
+    (
+        &[
+            "attention/narrow.cuh",
+            "attention/fragments_narrow.cuh",
+            "attention/work_pages_varlen.cuh",
+            "attention/found_pages.cuh",
+        ],
+        "attention_bf16_64x48_window_varlen_e4m3_paged_lse_sm80",
+        "the loop is that of sm_80; fragments of K and V are loaded as 8 bits; sequences are looked for as without pages",
+    ),
     (
         &[
             "attention/pages.cuh",
@@ -44,6 +54,7 @@ const BY_DIGEST: [(&[&str], &str, &str); 27] = [
             "attention/mainloop_pages.cuh",
             "attention/parts.cuh",
             "attention/work_pages.cuh",
+            "attention/work_pages_dense.cuh",
         ],
         "attention_bf16_64_causal_paged_lse_sm80",
         "the loop is that of sm_80; rows lie in pages, and splits are combined",
@@ -84,7 +95,7 @@ const BY_DIGEST: [(&[&str], &str, &str); 27] = [
     ),
     (&["attention/sink.cuh"], "attention_f16_64_scored_sinks_sm80", "18 lines: a weight without a value"),
     (
-        &["attention/work_varlen.cuh"],
+        &["attention/work_varlen.cuh", "attention/sequences.cuh", "attention/start_of.cuh", "attention/found.cuh"],
         "attention_bf16_32_causal_varlen_lse_sm80",
         "which sequence a CTA has; the rest is that of the whole text",
     ),

@@ -35,6 +35,9 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
     let strided = |shape: [i64; 4], stride: [i64; 4]| ViewLayout::strided(&shape, &stride).expect("few elements");
     vec![
         ("heads of f32", rejected("dtype=f32")),
+        ("keys of e5m2", rejected("dtype_kv=e5m2")),
+        ("keys of another 16 bits", rejected("dtype_kv=bf16")),
+        ("keys of e4m3 that are no whole vectors", rejected("dtype_kv=e4m3\nhead=72\nvalue=40")),
         ("heads of 12 and of 264", rejected("head=12\nvalue=264")),
         ("a mask that is none", rejected("mask=sliding")),
         ("48 queries for four warps", rejected("sm80_tile=48x64")),
@@ -59,7 +62,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("a bias without batches", rejected("score=|s, b, h, q, k, x| s + x\naux=f32:(?,?,1)")),
         ("a bias that is contiguous twice", rejected("varlen=true\nscore=|s, b, h, q, k, x| s + x\naux=f32:(?,1,1)")),
         (
-            "pages of sequences one after the other, a bias, and splits of half a step",
+            "a bias of batches where sequences lie one after the other, and splits of half a step",
             rejected("paged=true\nvarlen=true\nsplit=40\nscore=|s, b, h, q, k, x| s + x\naux=f32:(?,?,1)"),
         ),
         ("heads that are in no groups", unbound([1, 5, 7, 6, 4], |_| {})),

@@ -87,21 +87,22 @@ pub(crate) fn drawn(index: u64) -> Attention {
         sm80_warps: Some(warps),
         ..Attention::default()
     };
+    let drawn = with_keys_of_8_bits(drawn, index, any);
     if !paged {
         return drawn;
     }
     let (score, aux) = match &drawn.aux[..] {
         [] => (drawn.score.clone(), Vec::new()),
         _ if any => (drawn.score.clone(), drawn.aux.clone()),
-        _ => function(of_pages, false),
+        _ => function(of_pages, drawn.varlen),
     };
     let ([rows, warps], step) = (of_pages.pick(&[[16, 1], [16, 1], [32, 1], [32, 2]]), of_pages.pick(&[16, 32, 48]));
     Attention {
         score,
         aux,
         paged,
-        split: if any { of_pages.pick(&[0, 8, 96]) } else { step * of_pages.pick(&[1, 2, 5]) },
-        varlen: any && drawn.varlen,
+        split: Some(if any { of_pages.pick(&[0, 8, 96]) } else { step * of_pages.pick(&[1, 2, 5]) })
+            .filter(|_| any || index % 3 != 0),
         sm80_tile: of_pages.chance(80).then_some(Extents([rows, step])),
         sm80_stages: of_pages.pick(&[None, Some(1), Some(3)]),
         sm80_warps: Some(warps),
@@ -109,11 +110,22 @@ pub(crate) fn drawn(index: u64) -> Attention {
     }
 }
 
+/// Some have keys of 8 bits, by numbers of their own, with rows of whole vectors unless they may be refused.
+fn with_keys_of_8_bits(drawn: Attention, index: u64, any: bool) -> Attention {
+    let random = &mut Random::new(92, index);
+    if !random.chance(25) {
+        return drawn;
+    }
+    let whole = |elements: u32| if any { elements } else { elements.next_multiple_of(16) };
+    let dtype_kv = Some(if any { random.pick(&[DType::E5m2, DType::E4m3, DType::F16]) } else { DType::E4m3 });
+    Attention { dtype_kv, head: whole(drawn.head), value: drawn.value.map(whole), ..drawn }
+}
+
 /// A problem with at most about so many scores.
 pub(super) fn problem(plan: &Plan, random: &mut Random, scores: i64) -> Problem {
     let (keys, group) = (random.pick(&[1, 1, 2, 3]), random.pick(GROUPS));
     let lengths = |random: &mut Random, count: usize| (0..count).map(|_| random.pick(LENGTHS)).collect::<Vec<i64>>();
-    let count = if is_packed(plan) { random.pick(&[0, 1, 2, 3, 5, 40]) } else { 1 };
+    let count = if is_packed(plan) && !is_paged(plan) { random.pick(&[0, 1, 2, 3, 5, 40]) } else { 1 };
     let (mut of_queries, mut of_keys) = (lengths(random, count), lengths(random, count));
     let mut heads = [keys * group, keys];
     let size = |queries: &[i64], keys: &[i64]| queries.iter().zip(keys).map(|(q, k)| q * k).sum::<i64>();
@@ -171,19 +183,33 @@ pub(crate) fn paged(
     let entries = used.iter().max().copied().unwrap_or(0) + (seed % 3) as i64;
     let mut numbers: Vec<i64> = (0..=used.iter().sum()).collect();
     Random::new(seed, 0).shuffle(&mut numbers);
-    let mut extents = vec![lengths.len() as i64, queries, entries, heads[0], heads[1], numbers.len() as i64, page];
+    let (packed, count) = (is_packed(plan), lengths.len() as i64);
+    // Sequences of several numbers of queries, and queries of none around them.
+    let mut starts = vec![(seed % 3) as i64];
+    for number in 0..lengths.len() {
+        starts.push(starts[number] + [queries, 1, queries / 2][number % 3]);
+    }
+    let all = [count, queries];
+    let all = if packed { [count + 1, starts[lengths.len()] + (seed / 3 % 5) as i64] } else { all };
+    let mut extents = vec![all[0], all[1], entries, heads[0], heads[1], numbers.len() as i64, page];
+    extents.extend(packed.then_some(count));
     if plan.problem_shape().is_some_and(|shape| shape.extents().len() > extents.len()) {
         // Elements for one key less than the longest sequence has, as many, or one more.
         extents.push((lengths.iter().max().copied().unwrap_or(0) + (seed / 3 % 3) as i64 - 1).max(0));
     }
     let mut problem = sized(plan, &extents, scalars, fill, seed);
-    let mut next = numbers.into_iter();
+    let at = |name: &str| plan.operands().iter().position(|operand| operand.name == name).expect("an operand");
+    let (table, of_lengths, mut next) = (at("Table"), at("Lengths"), numbers.into_iter());
+    if packed {
+        let start = |(number, start): (u64, i64)| (at("StartsQ"), vec![number], start as f32);
+        problem.planted.extend((0..).zip(starts).map(start));
+    }
     for (batch, (length, used)) in (0..).zip(lengths.iter().zip(used)) {
-        problem.planted.push((4, vec![batch], *length as f32));
+        problem.planted.push((of_lengths, vec![batch], *length as f32));
         for entry in 0..entries {
             let number = if entry < used { next.next() } else { None };
             let other = if seed % 2 == 0 { -1 } else { 1 << 20 };
-            problem.planted.push((3, vec![batch, entry as u64], number.unwrap_or(other) as f32));
+            problem.planted.push((table, vec![batch, entry as u64], number.unwrap_or(other) as f32));
         }
     }
     problem
@@ -239,20 +265,21 @@ pub(super) fn layouts(plan: &Plan, random: &mut Random, shapes: &[Vec<i64>]) -> 
         random.shuffle(&mut order);
         let mut stride = vec![1; shape.len()];
         let mut next = if of_vectors { shape[shape.len() - 1] } else { 1 };
-        let gaps: &[i64] = if of_vectors { &[0, 0, 8, 24] } else { &[0, 1, 3] };
+        let vector = 16 / operand.dtype.bytes().0 as i64;
+        let gaps: &[i64] = if of_vectors { &[0, 0, vector, 3 * vector] } else { &[0, 1, 3] };
         for mode in order {
             // TMA has no rows that are all the same one.
             if reads && random.chance(6) && !(by_tma && mode + 3 == shape.len()) {
                 stride[mode] = 0;
                 continue;
             }
-            stride[mode] = if of_vectors { (next + 7) / 8 * 8 } else { next } + random.pick(gaps);
+            stride[mode] = if of_vectors { (next + vector - 1) / vector * vector } else { next } + random.pick(gaps);
             next = stride[mode] * shape[mode].max(1);
             if shape[mode] == 1 && random.chance(30) {
                 stride[mode] = random.pick(&[0, 1, 5]);
             }
         }
-        let offset = random.pick(if of_vectors { &[0, 8, 16, 40] } else { &[0, 1, 5] });
+        let offset = if of_vectors { vector as u64 * random.pick(&[0, 1, 2, 5]) } else { random.pick(&[0, 1, 5]) };
         TensorLayout::from(ViewLayout::strided(shape, &stride).expect("rank 2 to 4")).at_offset(Elements(offset))
     };
     plan.operands().iter().zip(shapes).map(layout).collect()

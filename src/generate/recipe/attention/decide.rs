@@ -65,6 +65,7 @@ pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<
         lse: recipe.lse,
         score: recipe.is_scored().then(|| score.clone()),
         sinks: recipe.sinks,
+        scales: recipe.is_narrow(),
     };
     let texts = all
         .into_iter()
@@ -86,7 +87,11 @@ fn text(text: Text, name: &str, targets: &Targets) -> Plan {
     };
     let facts = Fact::of_tiling(tiling);
     let combine = combine.as_ref();
-    let combine = combine.map(|combine| Entry::new(&format!("{name}_{COMBINE}"), combine.threads(), Bytes(0)));
+    let combine = combine.map(|combine| {
+        // Of each warp what it has of a row, its maximum and its sum.
+        let shared = Bytes(4 * tilings::WARPS as u64 * (combine.tile[1] as u64 + 2));
+        Entry::new(&format!("{name}_{COMBINE}"), combine.threads(), shared)
+    });
     let problem = launch::problem(recipe);
     let operands = launch::operands(recipe);
     let params = launch::params(&text.is, &operands, &problem);
@@ -166,22 +171,23 @@ fn refuse(recipe: &Attention, checks: &mut Checks) -> bool {
     let is_half = matches!(recipe.dtype, DType::F16 | DType::Bf16);
     let (found, because) = (format!("dtype={}", recipe.dtype), "tensor cores multiply factors of 16 bits here");
     checks.require(is_half, Code::TileType, found, "f16 or bf16", because, "dtype=bf16");
-    let mut fits = is_half;
+    let (found, required) = (format!("dtype_kv={}", recipe.dtype_kv()), format!("{}, or e4m3", recipe.dtype));
+    let because = "K and V become factors of 16 bits without rounding";
+    let is_kept = recipe.dtype_kv() == recipe.dtype || recipe.is_narrow();
+    checks.require(is_kept, Code::TileType, found, &required, because, "dtype_kv=e4m3");
+    let (mut fits, vector) = (is_half && is_kept, recipe.vector_kv().max(8));
     for (key, elements) in [("head", recipe.head), ("value", recipe.value())] {
-        let whole = elements % 8 == 0 && (8..=LONGEST).contains(&elements);
+        let whole = i64::from(elements) % vector == 0 && (8..=LONGEST).contains(&elements);
         let because = "rows are copied in vectors of 16 bytes, and a row of O stays in registers";
-        let required = format!("a multiple of 8, up to {LONGEST}");
+        let required = format!("a multiple of {vector}, up to {LONGEST}");
         checks.require(whole, Code::TileSize, format!("{key}={elements}"), &required, because, &format!("{key}=64"));
         fits &= whole;
     }
     let [_, step] = recipe.own(Isa::Sm80).tile;
-    let (found, because) = (format!("split={}, {step} keys a step", recipe.split), "a CTA has whole steps");
-    let whole = !recipe.paged || (recipe.split > 0 && step > 0 && i64::from(recipe.split) % step == 0);
+    let split = recipe.split.map(i64::from);
+    let (found, because) = (format!("split={}, {step} keys a step", split.unwrap_or(0)), "a CTA has whole steps");
+    let whole = !recipe.paged || split.is_none_or(|split| split > 0 && step > 0 && split % step == 0);
     checks.require(whole, Code::TileDivides, found, "a multiple of the keys of a step", because, "split=512");
-    let because = "sequences whose keys lie in pages have as many queries each, and lengths of their own";
-    let found = format!("paged={} varlen={}", recipe.paged, recipe.varlen);
-    let alone = !(recipe.paged && recipe.varlen);
-    checks.require(alone, Code::Variant, found, "one of both", because, "paged=true varlen=false");
     let (found, because) = ("ctas=0".to_owned(), "each computes tiles");
     checks.require(recipe.ctas > 0, Code::ThreadCount, found, "1 or more", because, "ctas=132") && fits
 }

@@ -23,6 +23,7 @@ struct Common<'a> {
     diagonal: bool,
     window: bool,
     varlen: bool,
+    paged: bool,
     /// What sequences are apart, among the strides.
     apart: &'static str,
     lse: bool,
@@ -36,6 +37,8 @@ struct Common<'a> {
     tensors: Vec<Shared>,
     rows: Vec<Rows>,
     sinks: bool,
+    /// Whether K and V have 8 bits, and scales.
+    narrow: bool,
     score: Option<Score>,
 }
 
@@ -58,6 +61,7 @@ struct Aux {
 struct Shared {
     name: &'static str,
     param: String,
+    element: &'static str,
     align: Bytes,
     lives: Lives,
 }
@@ -66,6 +70,7 @@ struct Shared {
 struct Rows {
     name: &'static str,
     param: String,
+    element: &'static str,
     /// The mode of its tiles that rows lie along.
     along: usize,
     /// Its shape: its tiles' modes, then heads and batches.
@@ -83,11 +88,12 @@ struct Sm80<'a> {
 struct Pages<'a> {
     c: Common<'a>,
     /// Steps of a split.
-    steps: i64,
+    steps: String,
     /// The most keys of a sequence.
     most: &'static str,
-    /// Rows and columns of O of a CTA that combines.
-    combined: [i64; 2],
+    /// Columns of a row that is combined, and warps that share its splits.
+    columns: i64,
+    warps: i64,
     /// The score of a head that has no value.
     sink: &'static str,
 }
@@ -124,6 +130,11 @@ impl Common<'_> {
 
     fn lends(&self) -> bool {
         self.lent().count() > 0
+    }
+
+    /// The parameters of a work.
+    fn params(&self) -> &'static str {
+        if self.narrow { "scaled(params, work)" } else { "params" }
     }
 }
 
@@ -165,11 +176,24 @@ fn rows(recipe: &Attention, operand: &Operand) -> Rows {
     let tile = if along == 0 { [rows, elements] } else { [elements, rows] };
     let batches = (!recipe.varlen).then_some(b);
     let modes: Vec<String> = tile.into_iter().chain([heads]).chain(batches).collect();
-    Rows { name: operand.name, param: operand.param.clone(), along, shape: format!("make_shape({})", modes.join(", ")) }
+    let element = stored(recipe, operand.name);
+    Rows {
+        name: operand.name,
+        param: operand.param.clone(),
+        element,
+        along,
+        shape: format!("make_shape({})", modes.join(", ")),
+    }
 }
 
-fn shared(tensor: &SmemTensor) -> Shared {
-    Shared { name: tensor.name, param: tensor.name.to_lowercase(), align: tensor.align, lives: tensor.lives }
+/// The type of a tensor's elements, as the text calls it.
+fn stored(recipe: &Attention, tensor: &str) -> &'static str {
+    if recipe.is_narrow() && matches!(tensor, "K" | "V") { "Stored" } else { "Element" }
+}
+
+fn shared(recipe: &Attention, tensor: &SmemTensor) -> Shared {
+    let (name, param, element) = (tensor.name, tensor.name.to_lowercase(), stored(recipe, tensor.name));
+    Shared { name, param, element, align: tensor.align, lives: tensor.lives }
 }
 
 fn registers(tiling: &Tiling, task: Task) -> u32 {
@@ -193,6 +217,7 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         diagonal: recipe.has_diagonal(),
         window: recipe.mask == Mask::Window,
         varlen: recipe.varlen,
+        paged: recipe.paged,
         apart: recipe.modes("o")[0],
         lse: recipe.lse,
         pair: if recipe.dtype == DType::Bf16 { "bf16x2" } else { "f16x2" },
@@ -201,20 +226,25 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         align: tiling.smem.iter().map(|tensor| tensor.align.0).max().unwrap_or(16),
         aliases: all().flat_map(Tiling::aliases).collect(),
         assertions: all().flat_map(Tiling::assertions).collect(),
-        tensors: tiling.smem.iter().map(shared).collect(),
+        tensors: tiling.smem.iter().map(|tensor| shared(recipe, tensor)).collect(),
         rows: plan.operands().iter().take(3).map(|operand| rows(recipe, operand)).collect(),
         sinks: recipe.sinks,
+        narrow: recipe.is_narrow(),
         score: recipe.is_scored().then(|| Score::new(recipe, score)),
     };
     match own.isa {
         _ if recipe.paged => emit::text(&Pages {
             c,
-            steps: i64::from(recipe.split) / own.tile[1],
+            steps: match recipe.split {
+                Some(split) => (i64::from(split) / own.tile[1]).to_string(),
+                None => "params.steps".to_owned(),
+            },
             most: match recipe.aux.is_empty() {
                 true => "params.entries * params.page",
                 false => "cute::min(params.entries * params.page, params.keys)",
             },
-            combined: combine.as_ref().map_or([0; 2], |combine| [combine.tile[0], combine.tile[1]]),
+            columns: combine.as_ref().map_or(0, |combine| combine.tile[1]),
+            warps: super::tilings::WARPS,
             sink: match recipe.sinks {
                 true => "__fmul_rn(static_cast<float const*>(params.sinks)[head], 1.44269504088896f)",
                 false => "-INFINITY",

@@ -1,7 +1,9 @@
 //! Operands, parameters and the rule of a launch.
 
+mod pages;
+
 use super::decide::Decision;
-use super::tilings::VECTOR;
+use super::tilings::ALIGN;
 use super::{Attention, Isa, Mask};
 use crate::dtype::DType;
 use crate::plan::{
@@ -14,16 +16,24 @@ use crate::view::Access;
 /// The largest extent, so that sums of three, of positions and windows, are 32-bit integers.
 const MOST: i64 = 1 << 29;
 
-/// The extents of a problem: of batches of one length, of sequences one after the other, and of sequences whose keys lie in pages.
-const EXTENTS: [[&str; 5]; 3] =
-    [["B", "SQ", "SK", "HQ", "HK"], ["STARTS", "TQ", "TK", "HQ", "HK"], ["B", "SQ", "ENTRIES", "HQ", "HK"]];
+/// The extents of a problem: of batches of one length, and of sequences one after the other; then those whose keys lie in pages.
+const EXTENTS: [[&str; 5]; 4] = [
+    ["B", "SQ", "SK", "HQ", "HK"],
+    ["STARTS", "TQ", "TK", "HQ", "HK"],
+    ["B", "SQ", "ENTRIES", "HQ", "HK"],
+    ["STARTS", "TQ", "ENTRIES", "HQ", "HK"],
+];
 
-/// Further extents of keys in pages; the last one where auxiliary tensors have elements for keys.
-const PAGES: [&str; 3] = ["PAGES", "PAGE", "KEYS"];
+/// Further extents of keys in pages. Sequences one after the other have tables for B of them; the last one is where auxiliary tensors have
+/// elements for keys.
+const PAGES: [&str; 4] = ["PAGES", "PAGE", "B", "KEYS"];
 
 /// What the strides of the modes are called among the parameters; sequences one after the other have no batches.
 const MODES: [&str; 3] = ["batch", "row", "head"];
 const OF_PAGES: [&str; 3] = ["page", "row", "head"];
+
+/// Of each key head, what its K and its V of 8 bits are multiplied by.
+const SCALES: [&str; 2] = ["ScaleK", "ScaleV"];
 
 /// Parameters of tensors with rows of heads, or an element for each.
 const OF_ROWS: [&str; 5] = ["q", "k", "v", "o", "lse"];
@@ -31,46 +41,53 @@ const OF_ROWS: [&str; 5] = ["q", "k", "v", "o", "lse"];
 impl Attention {
     /// The modes of a tensor with an element for each score, as numbers of extents.
     fn score_modes(&self) -> Vec<usize> {
-        let all = [0, 3, 1, if self.paged { 7 } else { 2 }];
+        let all = [0, 3, 1, if self.paged { 4 + self.pages().len() } else { 2 }];
         all[usize::from(self.varlen)..].to_vec()
     }
 
     /// The same as names.
     pub(super) fn of_scores(&self) -> Vec<&'static str> {
-        let all: Vec<&str> = self.extents().into_iter().chain(PAGES).collect();
+        let all: Vec<&str> = self.extents().into_iter().chain(self.pages()).collect();
         self.score_modes().into_iter().map(|number| all[number]).collect()
     }
 
     /// The further extents that there are.
-    fn pages(&self) -> &'static [&'static str] {
-        let count = if self.aux.is_empty() { 2 } else { 3 };
-        &PAGES[..if self.paged { count } else { 0 }]
+    fn pages(&self) -> Vec<&'static str> {
+        let is_there = |name: &&str| (self.varlen || *name != "B") && (!self.aux.is_empty() || *name != "KEYS");
+        PAGES.into_iter().filter(|name| self.paged && is_there(name)).collect()
     }
 
     pub(super) fn extents(&self) -> [&'static str; 5] {
-        EXTENTS[if self.paged { 2 } else { usize::from(self.varlen) }]
+        EXTENTS[2 * usize::from(self.paged) + usize::from(self.varlen)]
     }
 
     /// What the strides of the modes of a tensor are called.
     pub(super) fn modes(&self, param: &str) -> &'static [&'static str] {
-        let of: &[&str; 3] = if self.paged && matches!(param, "k" | "v") { &OF_PAGES } else { &MODES };
-        &of[usize::from(self.varlen)..]
+        match param {
+            "k" | "v" if self.paged => &OF_PAGES,
+            _ => &MODES[usize::from(self.varlen)..],
+        }
     }
 }
 
 pub(super) fn operands(recipe: &Attention) -> Vec<Operand> {
-    let modes = recipe.modes("q").len();
-    let rows: Vec<ModeStride> = core::iter::repeat_n(ModeStride::Dynamic, modes).chain([ModeStride::Unit]).collect();
-    let of = |name, access| Operand::new(name, recipe.dtype, access, &rows);
-    let mut all = ["Q", "K", "V"].map(|name| of(name, Access::Read)).to_vec();
+    let rows: Vec<ModeStride> = core::iter::repeat_n(ModeStride::Dynamic, 3).chain([ModeStride::Unit]).collect();
+    let (modes, of_modes) = (recipe.modes("q").len(), |modes: usize| &rows[3 - modes..]);
+    let of = |name: &'static str, dtype, access| {
+        Operand::new(name, dtype, access, of_modes(recipe.modes(&name.to_lowercase()).len()))
+    };
+    let inputs = [("Q", recipe.dtype), ("K", recipe.dtype_kv()), ("V", recipe.dtype_kv())];
+    let mut all = inputs.map(|(name, dtype)| of(name, dtype, Access::Read)).to_vec();
     let given = |name, strides: &[ModeStride]| Operand::new(name, DType::I32, Access::Read, strides);
-    all.extend(["StartsQ", "StartsK"].into_iter().filter(|_| recipe.varlen).map(|name| given(name, &rows[modes..])));
+    all.extend(recipe.starts().iter().map(|name| given(name, of_modes(0))));
     if recipe.paged {
-        all.extend([given("Table", &rows[modes - 1..]), given("Lengths", &rows[modes..])]);
+        all.extend([given("Table", of_modes(1)), given("Lengths", of_modes(0))]);
     }
+    let of_heads = |name| Operand::new(name, DType::F32, Access::Read, &[ModeStride::Unit]);
+    all.extend(SCALES.into_iter().filter(|_| recipe.is_narrow()).map(of_heads));
     all.extend(recipe.aux_operands());
-    all.extend(recipe.sinks.then(|| Operand::new("Sinks", DType::F32, Access::Read, &[ModeStride::Unit])));
-    all.push(of("O", Access::Write));
+    all.extend(recipe.sinks.then(|| of_heads("Sinks")));
+    all.push(of("O", recipe.dtype, Access::Write));
     if recipe.lse {
         all.push(Operand::new("Lse", DType::F32, Access::Write, &rows[..modes]));
     }
@@ -83,8 +100,10 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
     let of = |modes: [usize; 4]| modes[first..].to_vec();
     let (queries, keys) = (of([0, 1, 3, 0]), if recipe.paged { vec![5, 6, 4, 0] } else { of([0, 2, 4, 0]) });
     let mut modes = vec![queries.clone(), keys.clone(), keys];
-    modes.extend([vec![0], vec![0]].into_iter().filter(|_| recipe.varlen));
-    modes.extend([vec![0, 2], vec![0]].into_iter().filter(|_| recipe.paged));
+    modes.extend(recipe.starts().iter().map(|_| vec![0]));
+    let tables = if recipe.varlen { 7 } else { 0 };
+    modes.extend([vec![tables, 2], vec![tables]].into_iter().filter(|_| recipe.paged));
+    modes.extend([vec![4], vec![4]].into_iter().filter(|_| recipe.is_narrow()));
     modes.extend(recipe.aux.iter().map(|_| recipe.score_modes()));
     modes.extend(recipe.sinks.then(|| vec![3]));
     let outputs = modes.len();
@@ -94,11 +113,13 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
     let extents: Vec<&str> = recipe.extents().into_iter().chain(recipe.pages().iter().copied()).collect();
     let shape = ProblemShape::new(extents, modes);
     let elements = [(0, recipe.head), (1, recipe.head), (2, recipe.value()), (outputs, recipe.value())];
-    let elements_mode = recipe.modes("q").len();
-    let shape = elements
-        .into_iter()
-        .fold(shape, |shape, (operand, elements)| shape.with_constant(operand, elements_mode, elements.into()));
-    let help = if recipe.paged {
+    let shape = elements.into_iter().fold(shape, |shape, (operand, elements)| {
+        let of = ["q", "k", "v"].get(operand).copied().unwrap_or("o");
+        shape.with_constant(operand, recipe.modes(of).len(), elements.into())
+    });
+    let help = if recipe.paged && recipe.varlen {
+        "pass Q (TQ,HQ,D), K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), StartsQ (STARTS), Table (B,ENTRIES), Lengths (B), O (TQ,HQ,DV)"
+    } else if recipe.paged {
         "pass Q (B,SQ,HQ,D), K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), Table (B,ENTRIES), Lengths (B), O (B,SQ,HQ,DV)"
     } else if recipe.varlen {
         "pass Q (TQ,HQ,D), K (TK,HK,D), V (TK,HK,DV), StartsQ and StartsK (STARTS), O (TQ,HQ,DV)"
@@ -106,7 +127,11 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
         "pass Q (B,SQ,HQ,D), K (B,SK,HK,D), V (B,SK,HK,DV), O (B,SQ,HQ,DV), in any order of memory"
     };
     let because = "each query of a head is multiplied with all keys of its sequence, whose values are added up";
-    let example: &[i64] = if recipe.paged { &[2, 3, 7, 6, 2, 15, 16, 100] } else { &[2, 67, 131, 6, 2] };
+    let example: &[i64] = match (recipe.paged, recipe.varlen) {
+        (true, false) => &[2, 3, 7, 6, 2, 15, 16, 100],
+        (true, true) => &[3, 30, 7, 6, 2, 15, 16, 2, 100],
+        (false, _) => &[2, 67, 131, 6, 2],
+    };
     shape.with_example(&example[..5 + recipe.pages().len()]).agreeing(because, help)
 }
 
@@ -141,12 +166,14 @@ pub(super) fn params(of: &Decision, operands: &[Operand], problem: &ProblemShape
         let name = format!("map_{}", operand.to_lowercase());
         (name, ParamType::TensorMap, format!("{operand}, rows of a head"), Given::Follows)
     });
+    let of_pages = [
+        (WORKSPACE, ParamType::MutPtr, "results of splits: O in f32, the largest scores, the sums of weights"),
+        ("splits", ParamType::I32, "splits of the keys of a sequence"),
+        ("steps", ParamType::I32, "steps of a split"),
+    ];
     let others: &[_] = match (recipe.varlen, recipe.paged) {
+        (_, true) => &of_pages[..if recipe.split.is_none() { 3 } else { 2 }],
         (true, _) => &[],
-        (_, true) => &[
-            (WORKSPACE, ParamType::MutPtr, "results of splits: O in f32, the largest scores, the sums of weights"),
-            ("splits", ParamType::I32, "splits of the keys of a sequence"),
-        ],
         _ => &[("group", ParamType::I32, "heads whose tiles follow each other")],
     };
     ParamStruct::new(
@@ -185,8 +212,8 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
         };
         if OF_ROWS.contains(&operand.param.as_str()) {
             let extents = [first, rows, heads];
-            let modes =
-                recipe.modes(&operand.param).iter().copied().zip(extents.into_iter().skip(usize::from(recipe.varlen)));
+            let modes = recipe.modes(&operand.param);
+            let modes = modes.iter().copied().zip(extents.into_iter().skip(3 - modes.len()));
             let modes: Vec<(&str, &Int)> = modes.collect();
             strides(&mut rule, &operand, &modes);
             if let Some((_, copy)) = of.maps().find(|(name, _)| *name == operand.name) {
@@ -194,10 +221,17 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
             }
         }
     }
-    if let [_, page, keys @ ..] = &pages[..] {
+    if let [_, page, others @ ..] = &pages[..] {
         rule.steps.require((sk.clone() * page.clone()).at_most(MOST), "positions are 32-bit integers");
-        let keys = keys.iter().fold(sk * page.clone(), |all, keys| all.op(IntOp::Min, keys.clone()));
-        split(&mut rule, of, [&b, &sq, &hq, &hk], keys);
+        if recipe.varlen {
+            let (tables, because) = (&others[0], "a sequence lies between two starts, and has a row of Table");
+            let none = b.clone().is(0).and(tables.clone().is(0));
+            let whole = b.clone().is(tables.clone() + 1).op(IntOp::Or, none);
+            agree(&mut rule, whole, "STARTS, one more than B", because, [("STARTS", &b), ("B", tables)]);
+        }
+        let keys = others.iter().skip(usize::from(recipe.varlen));
+        let keys = keys.fold(sk * page.clone(), |all, keys| all.op(IntOp::Min, keys.clone()));
+        pages::split(&mut rule, of, [&b, &sq, &hq, &hk], keys);
         return rule;
     }
     // Each sequence has less than a tile that is not whole; so have the rows ahead of the first, and behind the last.
@@ -223,27 +257,6 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     let ctas = rule.steps.set("ctas", ctas);
     rule.grid(Int::from(0).less(ctas.clone()), [ctas, 1.into(), 1.into()]);
     rule
-}
-
-/// A CTA for each tile of rows, key head, split and batch; then one for some rows of O.
-fn split(rule: &mut Rule, of: &Decision, [b, sq, hq, hk]: [&Int; 4], keys: Int) {
-    let [rows, values, _] = of.tiling.tile;
-    let splits = rule.steps.set("splits_of_keys", keys.ceil_div(i64::from(of.recipe.split)));
-    rule.derive("splits", splits.clone());
-    let group = hq.clone() / hk.clone().op(IntOp::Max, 1);
-    let tiles = rule.steps.set("tiles", (sq.clone() * group).ceil_div(rows));
-    let works = rule.steps.set("works", tiles * hk.clone() * splits * b.clone());
-    let outputs = rule.steps.set("outputs", sq.clone() * hq.clone() * b.clone());
-    for number in [&works, &outputs] {
-        rule.steps.require(number.clone().at_most(MOST), "works and rows are numbered by 32 bits");
-    }
-    // O, the largest score and the sum of each row, in f32.
-    rule.workspace = works.clone() * (4 * rows * (values + 2));
-    rule.grid(Int::from(0).less(works.clone()), [works, 1.into(), 1.into()]);
-    if let Some(combine) = &of.combine {
-        let blocks = combine.order.extents(&combine.order.pieces, |name| rule.steps.find(name));
-        rule.grid(Int::from(0).less(outputs), blocks);
-    }
 }
 
 /// TMA's view of an input: elements of a row, rows, heads, and batches. The kernel's coordinates along heads and batches are multiples of
@@ -300,23 +313,26 @@ fn tensor_map(rule: &mut Rule, of: &Decision, (operand, copy): (&Operand, &TileC
 fn groups(rule: &mut Rule, hq: &Int, hk: &Int) {
     let none = hq.clone().is(0);
     let whole = Int::from(0).less(hk.clone()).select((hq.clone() % hk.clone()).is(0), 0);
-    rule.demands.push(Demand {
-        kind: DemandKind::Extent,
-        condition: none.op(IntOp::Or, whole),
-        required: "HQ, a multiple of HK".to_owned(),
-        because: "as many query heads share each key head".to_owned(),
-        found: vec![("HQ".to_owned(), hq.clone()), ("HK".to_owned(), hk.clone())],
-    });
+    let because = "as many query heads share each key head";
+    agree(rule, none.op(IntOp::Or, whole), "HQ, a multiple of HK", because, [("HQ", hq), ("HK", hk)]);
+}
+
+/// Two extents fit together.
+fn agree(rule: &mut Rule, condition: Int, required: &str, because: &str, found: [(&str, &Int); 2]) {
+    let found = found.map(|(name, extent)| (name.to_owned(), extent.clone())).to_vec();
+    let (required, because) = (required.to_owned(), because.to_owned());
+    rule.demands.push(Demand { kind: DemandKind::Extent, condition, required, because, found });
 }
 
 /// Vectors of an operand are aligned. The stride of a single coordinate is never used: it is 0 for the kernel.
 fn strides(rule: &mut Rule, operand: &Operand, modes: &[(&str, &Int)]) {
     let of_vectors = operand.dtype != DType::F32;
+    let vector = ALIGN.0 as i64 / operand.dtype.bytes().0 as i64;
     if of_vectors {
         let address = rule.param(&operand.param);
         rule.demands.push(Demand {
             kind: DemandKind::Alignment,
-            condition: address.clone().divides_by(VECTOR * operand.dtype.bytes().0 as i64),
+            condition: address.clone().divides_by(ALIGN.0 as i64),
             required: format!("{} at a multiple of 16 bytes", operand.name),
             because: "rows are copied in vectors of 16 bytes".to_owned(),
             found: vec![("address".to_owned(), address)],
@@ -329,8 +345,8 @@ fn strides(rule: &mut Rule, operand: &Operand, modes: &[(&str, &Int)]) {
         if of_vectors {
             rule.demands.push(Demand {
                 kind: DemandKind::Alignment,
-                condition: single.op(IntOp::Or, stride.clone().divides_by(VECTOR)),
-                required: format!("strides of {} that are multiples of {VECTOR}", operand.name),
+                condition: single.op(IntOp::Or, stride.clone().divides_by(vector)),
+                required: format!("strides of {} that are multiples of {vector}", operand.name),
                 because: "rows are copied in vectors of 16 bytes".to_owned(),
                 found: vec![(format!("stride of a {mode}"), stride)],
             });

@@ -59,6 +59,8 @@ recipe! {
     pub struct Attention |this| {
         /// type of Q, K, V and O: f16, bf16
         dtype: DType, "bf16";
+        /// type of K and V; auto: that of Q; e4m3: with ScaleK and ScaleV, (HK) in f32, which K and V of a head are multiplied by
+        dtype_kv: Option<DType>, "e4m3", if this.dtype_kv.is_some();
         /// elements of a row of Q and K: 8 to 256, a multiple of 8
         head: u32, "128";
         /// elements of a row of V and O, likewise; auto: as many as head
@@ -69,10 +71,12 @@ recipe! {
         /// (STARTS) in i32, say where each begins, and where the last ends: true, false
         varlen: bool, "true", if this.varlen;
         /// whether K is (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), and keys of a sequence lie in pages: Table, (B,ENTRIES) in i32, has the
-        /// number of each page, and Lengths, (B) in i32, the keys of each sequence: true, false
+        /// number of each page, and Lengths, (B) in i32, the keys of each sequence. With varlen, queries of the B sequences lie one after
+        /// the other, and StartsQ has B + 1 starts: true, false
         paged: bool, "true", if this.paged;
-        /// paged: keys of a CTA, whose results a second kernel combines: a multiple of the keys of a step
-        split: u32, "1024", if this.split != SPLIT;
+        /// paged: keys of a CTA, whose results a second kernel combines: a multiple of the keys of a step. With a number results do not
+        /// depend on the batch; auto: as many as fill the chip
+        split: Option<u32>, "1024", if this.split.is_some();
         /// whether Lse, (B,SQ,HQ), or (TQ,HQ), in f32, is an output: the logarithm of the sum of exponentials of a query's scores: true, false
         lse: bool, "true", if this.lse;
         /// the function of the scaled score s, of batch b, head h, query q and key k, and of auxiliary elements, in this order, that gives
@@ -88,7 +92,7 @@ recipe! {
         stages: Option<u32>, "3", if this.stages.is_some();
         /// sm_90a: whether warpgroups multiply in turn, one while another computes weights; auto: heads of up to 128: true, false
         pingpong: Option<bool>, "false", if this.pingpong.is_some();
-        /// sm_90a: the most CTAs of a launch; each computes tiles until none is left
+        /// sm_90a: the most CTAs of a launch; each computes tiles until none is left. Paged: multiprocessors that splits fill
         ctas: u32, "114", if this.ctas != CTAS;
         /// older architectures: queries of a CTA and keys of a step; auto: by head. Paged: rows of a CTA, the queries of all heads that
         /// share a key head, on every architecture
@@ -100,9 +104,6 @@ recipe! {
     }
 }
 
-/// Keys of a CTA of pages.
-const SPLIT: u32 = 512;
-
 /// The multiprocessors of an H100 and an H200.
 const CTAS: u32 = 132;
 
@@ -111,12 +112,13 @@ impl Default for Attention {
     fn default() -> Self {
         Self {
             dtype: DType::F16,
+            dtype_kv: None,
             head: 128,
             value: None,
             mask: Mask::Full,
             varlen: false,
             paged: false,
-            split: SPLIT,
+            split: None,
             lse: false,
             score: Function::unary(|score| score),
             aux: Vec::new(),
@@ -152,9 +154,25 @@ impl Attention {
         self.value.unwrap_or(self.head)
     }
 
-    /// Texts and their architectures. Pages have one for all.
+    /// The type of K and V.
+    fn dtype_kv(&self) -> DType {
+        self.dtype_kv.unwrap_or(self.dtype)
+    }
+
+    /// Whether K and V have 8 bits, and scales.
+    fn is_narrow(&self) -> bool {
+        self.dtype_kv() == DType::E4m3
+    }
+
+    /// The operands with starts of sequences. Lengths say how many keys in pages there are.
+    fn starts(&self) -> &'static [&'static str] {
+        let count = if self.paged { 1 } else { 2 };
+        &["StartsQ", "StartsK"][..if self.varlen { count } else { 0 }]
+    }
+
+    /// Texts and their architectures. Pages, and keys of 8 bits, have one for all.
     fn texts(&self, targets: &Targets) -> Vec<(Isa, Targets)> {
-        match self.paged {
+        match self.paged || self.is_narrow() {
             true => vec![(Isa::Sm80, targets.clone())],
             false => Isa::among(targets).collect(),
         }
@@ -172,7 +190,7 @@ impl Attention {
                 tile: chosen(
                     self.sm80_tile,
                     match longest {
-                        _ if self.paged => [16, 16],
+                        _ if self.paged => [16, if self.is_narrow() { 32 } else { 16 }],
                         ..=64 => [128, 64],
                         // Fewer steps of keys, and K and V are read by half as many warps.
                         65..=128 if plain => [128, 32],
@@ -227,6 +245,7 @@ impl Recipe for Attention {
         "dtype=bf16\nhead=32\nmask=causal\nvarlen=true\nlse=true\nsm80_tile=64x32",
         "head=64\nscore=|s, b, h, q, k, bias; cap| cap * tanh((s + bias) / cap)\naux=bf16:(0,?,?,1)\nsinks=true\nsm80_tile=64x32",
         "dtype=bf16\nhead=64\nmask=causal\npaged=true\nsplit=64\nlse=true",
+        "dtype=bf16\ndtype_kv=e4m3\nhead=64\nvalue=48\nmask=window\nvarlen=true\npaged=true\nsplit=64\nlse=true",
     ];
     const PROBLEM: &'static [i64] = &[4, 4096, 4096, 16, 16];
     const EXAMPLES: &'static [(&'static str, &'static str)] = &[("run", "--set mask=causal --problem 1x65x130x4x2")];
@@ -246,9 +265,13 @@ impl Recipe for Attention {
         if self.varlen {
             name += "_varlen";
         }
-        for (is, suffix) in
-            [(self.paged, "_paged"), (self.lse, "_lse"), (self.is_scored(), "_scored"), (self.sinks, "_sinks")]
-        {
+        for (is, suffix) in [
+            (self.is_narrow(), "_e4m3"),
+            (self.paged, "_paged"),
+            (self.lse, "_lse"),
+            (self.is_scored(), "_scored"),
+            (self.sinks, "_sinks"),
+        ] {
             name += if is { suffix } else { "" };
         }
         name

@@ -14,9 +14,9 @@ use crate::view::Access;
 pub(super) const PLACES: usize = 5;
 
 /// Operands and parameters that the family has.
-const OWN: [&str; 23] = [
+const OWN: [&str; 25] = [
     "Q", "K", "V", "O", "Lse", "Sinks", "StartsQ", "StartsK", "B", "SQ", "SK", "HQ", "HK", "Starts", "TQ", "TK",
-    "Scale", "Table", "Lengths", "Entries", "Pages", "Page", "Keys",
+    "Scale", "Table", "Lengths", "Entries", "Pages", "Page", "Keys", "ScaleK", "ScaleV",
 ];
 
 /// Scalars of a window, and tensors that the templates name themselves.

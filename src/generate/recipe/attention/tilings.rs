@@ -1,9 +1,10 @@
 //! The tilings: Q once, K and V in rings of their own, scores that become weights where they lie, and O in Q's memory.
 
 mod combine;
+mod narrow;
 mod sm90a;
 
-pub(super) use combine::combine;
+pub(super) use combine::{WARPS, combine};
 pub(super) use sm90a::sm90a;
 
 use super::{Attention, Isa, Mask, Own};
@@ -34,7 +35,14 @@ impl Attention {
 
     /// Elements of rows of Q and K, and of V and O, as tiles have them.
     pub(super) fn padded(&self) -> [i64; 2] {
-        [self.head, self.value()].map(|elements| elements.next_multiple_of(ATOM as u32).into())
+        let columns = if self.is_narrow() { narrow::COLUMNS } else { ATOM };
+        [(self.head, ATOM), (self.value(), columns)]
+            .map(|(elements, whole)| elements.next_multiple_of(whole as u32).into())
+    }
+
+    /// Elements of K and V that a thread copies at once.
+    pub(super) fn vector_kv(&self) -> i64 {
+        ALIGN.0 as i64 / self.dtype_kv().bytes().0 as i64
     }
 }
 
@@ -51,37 +59,35 @@ fn apart(
     contiguous: usize,
 ) -> Result<SmemTensor, LayoutError> {
     let int = |all: [i64; 3]| IntTuple::tuple(all.map(IntTuple::int));
+    let apart = ALIGN.0 as i64 / dtype.bytes().0 as i64;
     let strides = match contiguous {
-        0 => [1, rows + VECTOR, columns * (rows + VECTOR)],
-        _ => [columns + VECTOR, 1, rows * (columns + VECTOR)],
+        0 => [1, rows + apart, columns * (rows + apart)],
+        _ => [columns + apart, 1, rows * (columns + apart)],
     };
     let layout = Layout::new(int([rows, columns, stages])?, int(strides)?)?;
     let (align, proxy, lives) = (Bytes(128), Proxy::Generic, Lives::Kernel);
     Ok(SmemTensor { name, modes, dtype, swizzle: None, layout, align, proxy, lives })
 }
 
-/// Threads with a vector each, neighbours along rows: as many of a row as divide it.
-fn threads([rows, elements]: [i64; 2], threads: i64, along_rows: bool) -> Result<[Layout; 2], LayoutError> {
+/// Threads with a vector of so many elements each, neighbours along rows: as many of a row as divide it.
+fn threads([rows, elements, vector]: [i64; 3], threads: i64, along_rows: bool) -> Result<[Layout; 2], LayoutError> {
     let power = |extent: i64| 1_i64 << extent.trailing_zeros();
-    let along = power(elements / VECTOR).min(threads);
+    let along = power(elements / vector).min(threads);
     let others = power(rows).min(threads / along);
-    Ok(match along_rows {
-        true => {
-            [Layout::new(pair([others, along])?, pair([along, 1])?)?, Layout::new(pair([1, VECTOR])?, pair([0, 1])?)?]
-        }
-        false => {
-            [Layout::new(pair([along, others])?, pair([1, along])?)?, Layout::new(pair([VECTOR, 1])?, pair([1, 0])?)?]
-        }
-    })
+    let tile = |[row, element]: [i64; 2]| pair(if along_rows { [row, element] } else { [element, row] });
+    let threads = Layout::new(tile([others, along])?, tile([along, 1])?)?;
+    Ok([threads, Layout::new(tile([1, vector])?, tile([0, 1])?)?])
 }
 
 impl Attention {
     /// Rows of a head in global memory, whose vectors are whole and aligned: elements of a row lie along this mode of the tile.
     fn rows(&self, tensor: &'static str, along: usize) -> Place {
-        let [row, element] = if self.varlen { [0, 2] } else { [1, 3] };
+        let count = self.modes(&tensor.to_lowercase()).len();
+        let (row, element) = (count - 2, count);
         let modes = if along == 1 { [row, element] } else { [element, row] };
-        let (outer, matrix) = (if self.varlen { 1 } else { 2 }, Global::matrix(tensor));
-        Place::Global(Global { modes, contiguous: along, align: ALIGN, multiple: VECTOR, outer, ..matrix })
+        let (outer, matrix) = (count - 1, Global::matrix(tensor));
+        let multiple = if matches!(tensor, "K" | "V") { self.vector_kv() } else { VECTOR };
+        Place::Global(Global { modes, contiguous: along, align: ALIGN, multiple, outer, ..matrix })
     }
 
     /// All tiles of a group of heads, then those of the next. With a diagonal, the last tile first, and only steps with keys that queries
@@ -92,7 +98,7 @@ impl Attention {
         if self.paged {
             let modes = [("tiles", 1), ("hk", 1), ("splits", 1), ("b", 1)];
             // Which keys there are is known to the device alone.
-            return Order { takes, ..Order::numbered(&modes, None) };
+            return Order { takes, ..Order::numbered(&modes[..if self.varlen { 3 } else { 4 }], None) };
         }
         if self.varlen {
             // Which sequences have how many tiles is known to the device alone.
@@ -199,7 +205,7 @@ pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError>
         })
     };
     let load = |name, what, to, [x, y]: [i64; 2], along: usize| {
-        let rows_and_elements = if along == 1 { [x, y] } else { [y, x] };
+        let rows_and_elements = if along == 1 { [x, y, VECTOR] } else { [y, x, VECTOR] };
         let [threads, values] = threads(rows_and_elements, all, along == 1)?;
         Ok::<_, LayoutError>(TileCopy {
             name,
@@ -233,16 +239,16 @@ pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError>
         };
         tensor.map(|tensor| SmemTensor { lives, ..tensor })
     };
-    let stores = stores(recipe, [m, dv], CopyOp::Universal(Bytes(4)), threads([m, dv], all, true)?);
+    let stores = stores(recipe, [m, dv], CopyOp::Universal(Bytes(4)), threads([m, dv, VECTOR], all, true)?);
     // O, or what a split leaves of it in the workspace.
     let (output, stores) = match recipe.paged {
         false => (Some(tensor(["O", "(BM,DV,1)"], [m, dv, 1], 1, Lives::Epilogue)?), stores.to_vec()),
         true => {
-            let to = Place::Global(Global { align: Bytes(4), multiple: 1, whole: true, ..Global::matrix("Parts") });
+            let to = Place::Global(Global { align: Bytes(4), ..Global::matrix("Parts") });
             let engine = Engine::Fragments(CopyOp::Universal(Bytes(4)));
             let [stage, _] = stores;
-            let what = "sums of a split";
-            (None, vec![TileCopy { name: "GiveSums", what, dtype: DType::F32, to, engine, ..stage }])
+            let (what, guard) = ("sums of a split", Guard::Predicate);
+            (None, vec![TileCopy { name: "GiveSums", what, dtype: DType::F32, to, engine, guard, ..stage }])
         }
     };
     let mut copies = vec![
@@ -260,7 +266,7 @@ pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError>
         tensor(["V", "(DV,BN,STAGES)"], [dv, n, stages], 0, Lives::Mainloop)?,
     ];
     smem.extend(output);
-    Ok(Tiling {
+    let tiling = Tiling {
         tile: [m, dv, n],
         smem,
         pipelines: rings(stages, Completion::CpAsyncGroup),
@@ -273,5 +279,6 @@ pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError>
         roles: vec![Role { task: Task::All, threads: all as u32, registers: None }],
         cluster: [1; 3],
         order: recipe.order(own),
-    })
+    };
+    if recipe.is_narrow() { narrow::narrow(recipe, tiling, warps) } else { Ok(tiling) }
 }

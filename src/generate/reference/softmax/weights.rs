@@ -26,6 +26,8 @@ pub(super) struct Weights<'a> {
     /// Sums of numbers that overflow may be anything.
     pub(super) anything: bool,
     nan: bool,
+    /// What the weighted sum of values is multiplied by.
+    pub(super) of_v: Option<f64>,
 }
 
 impl<'a> Weights<'a> {
@@ -36,7 +38,7 @@ impl<'a> Weights<'a> {
     ) -> Self {
         let all = Vec::with_capacity(keys.len());
         let (most, sum) = (f64::NEG_INFINITY, (0.0, 0.0));
-        Self { sequence, group, keys, softmax, all, most, sum, anything: false, nan: false }
+        Self { sequence, group, keys, softmax, all, most, sum, anything: false, nan: false, of_v: None }
     }
 
     pub(super) fn push(&mut self, score: f64, error: f64) {
@@ -182,6 +184,14 @@ impl<'a> Weights<'a> {
         let value = sum / of;
         // The reciprocal, and the product with it, are rounded.
         let error = (error + value.abs() * of_sum) / (of - of_sum).max(0.0) * (1.0 + 4.0 * U) + 4.0 * U * value.abs();
-        Accept::within(value, error + f64::from(f32::MIN_POSITIVE))
+        let (error, least) = (error + f64::from(f32::MIN_POSITIVE), f64::from(f32::MIN_POSITIVE));
+        match self.of_v {
+            None => Accept::within(value, error),
+            Some(of_v) if !of_v.is_finite() => Accept::within(0.0, f64::INFINITY).or_nan(),
+            // The product is rounded.
+            Some(of_v) => {
+                Accept::within(value * of_v, error * of_v.abs() * (1.0 + U) + U * (value * of_v).abs() + least)
+            }
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The tiling of the kernel that combines splits: a warp has a row of O, and adds up what each split has left of it.
+//! The tiling of the kernel that combines splits: warps share the splits of a row of O, and add up what each has left of it.
 
 use super::VECTOR;
 use crate::dtype::DType;
@@ -8,8 +8,8 @@ use crate::recipe::attention::Attention;
 use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, Role, Task, TileCopy, Tiling};
 use crate::units::Bytes;
 
-/// Rows of O of a CTA.
-const ROWS: i64 = 4;
+/// Warps that share the splits of a row. With a warp a row, and its splits one after the other, 64 splits took as long as the keys.
+pub(in super::super) const WARPS: i64 = 4;
 
 /// A lane has up to 4 neighbours at a time, of as many as a row has for each lane.
 pub(in super::super) fn combine(recipe: &Attention) -> Result<Tiling, LayoutError> {
@@ -26,21 +26,21 @@ pub(in super::super) fn combine(recipe: &Attention) -> Result<Tiling, LayoutErro
         Ok::<_, LayoutError>(TileCopy {
             name,
             what,
-            tile: [ROWS, columns],
+            tile: [1, columns],
             dtype,
             from,
             to,
-            engine: Engine::Threads { op, threads: of(ROWS, lanes, lanes)?, values: of(1, at_once, at_once)? },
+            engine: Engine::Threads { op, threads: of(1, lanes, lanes)?, values: of(1, at_once, at_once)? },
             guard: Guard::Predicate,
             completes: Completion::Program,
             split: None,
         })
     };
-    // Splits leave whole tiles, whose rows are longer than those of O, if at all.
+    // Splits leave rows of whole tiles, longer than those of O, if at all.
     let align = Bytes(4 * at_once as u64);
     let parts = Global { align, multiple: VECTOR, outer: 1, ..Global::matrix("Parts") };
     Ok(Tiling {
-        tile: [ROWS, columns, 1],
+        tile: [1, columns, 1],
         smem: Vec::new(),
         pipelines: Vec::new(),
         copies: vec![
@@ -49,9 +49,9 @@ pub(in super::super) fn combine(recipe: &Attention) -> Result<Tiling, LayoutErro
         ],
         mmas: Vec::new(),
         reduces: Vec::new(),
-        roles: vec![Role { task: Task::All, threads: (ROWS * lanes) as u32, registers: None }],
+        roles: vec![Role { task: Task::All, threads: (WARPS * lanes) as u32, registers: None }],
         cluster: [1; 3],
         // Rows of O are numbered along heads first; the inner loop runs over all splits, always in the same order.
-        order: Order::numbered(&[("outputs", ROWS)], Some(("splits", 1))),
+        order: Order::numbered(&[("outputs", 1)], Some(("splits", 1))),
     })
 }
