@@ -5,6 +5,7 @@ mod baseline;
 mod blocks;
 mod each;
 mod elementwise;
+mod indexed;
 mod product;
 mod quantised;
 mod rows;

@@ -144,6 +144,19 @@ impl Computed {
         Self { groups, ..self }
     }
 
+    /// The same with these rows of A; zeros where there is none.
+    pub(super) fn gathered(mut self, rows: &[Option<usize>]) -> Self {
+        let k = self.k;
+        let of = |all: &Vec<f32>| -> Vec<f32> {
+            let row = |row: &Option<usize>| row.map_or_else(|| vec![0.0; k], |row| all[row * k..][..k].to_vec());
+            rows.iter().flat_map(row).collect()
+        };
+        for all in [&mut self.a, &mut self.steps[0]].into_iter().filter(|all| !all.is_empty()) {
+            *all = of(all);
+        }
+        self
+    }
+
     pub(super) fn row_of_a(&self, m: usize, l: usize) -> &[f32] {
         self.row(&self.a, m, l)
     }

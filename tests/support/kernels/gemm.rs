@@ -182,7 +182,8 @@ pub(crate) fn sized(plan: &Plan, extents: &[i64; 3], gap: Option<i64>, fill: Fil
     placed(plan, &extents.iter().copied().chain(batches).collect::<Vec<i64>>(), gap, fill, seed)
 }
 
-/// The same of groups of rows with these ends, or counts.
+/// The same of groups of rows with these ends, or counts, where it has groups. Where an index names rows, A has half as many as the product,
+/// and D more. Some indices name no row.
 pub(crate) fn grouped(
     plan: &Plan,
     [m, n, k]: [i64; 3],
@@ -191,9 +192,30 @@ pub(crate) fn grouped(
     fill: Fill,
     seed: u64,
 ) -> Problem {
-    let mut problem = placed(plan, &[m, n, k, ends.len() as i64], gap, fill, seed);
-    let operand = plan.operands().iter().position(|operand| operand.dtype == DType::I32).expect("ends of groups");
-    problem.planted.extend((0..).zip(ends).map(|(group, end)| (operand, vec![group], *end as f32)));
+    let names = plan.problem_shape().map_or(&[][..], ProblemShape::extents);
+    let (of_a, of_d) = (m / 2 + 3, m + 41);
+    let extent = |name: &String| match name.as_str() {
+        "M" => m,
+        "N" => n,
+        "K" => k,
+        "R" => of_a,
+        "S" => of_d,
+        _ => ends.len() as i64,
+    };
+    let mut problem = placed(plan, &names.iter().map(extent).collect::<Vec<i64>>(), gap, fill, seed);
+    let step = seed as i64;
+    for (operand, of) in plan.operands().iter().enumerate() {
+        let values: Vec<i64> = match of.name {
+            "Offsets" | "Counts" => ends.to_vec(),
+            "Gather" => (0..m).map(|row| (row * 31 + step) % (of_a + 4) - 2).collect(),
+            // Each row once: 7919 is a prime.
+            "Scatter" => (0..m)
+                .map(|row| if row % 11 == 7 { [-1, of_d][row as usize % 2] } else { (row * 7919 + step) % of_d })
+                .collect(),
+            _ => continue,
+        };
+        problem.planted.extend((0..).zip(values).map(|(at, value)| (operand, vec![at], value as f32)));
+    }
     problem
 }
 

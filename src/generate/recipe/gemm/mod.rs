@@ -31,7 +31,7 @@ use crate::diagnostic::PlanError;
 use crate::dtype::{DType, E4m3, E5m2};
 use crate::expr::{Compute, Function};
 use crate::model::Machine;
-use crate::plan::{Groups, Plan};
+use crate::plan::{Groups, Indexed, Plan};
 use crate::recipe::field::recipe;
 use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
 use crate::recipe::reader::Reader;
@@ -111,6 +111,10 @@ recipe! {
         /// rows of A and D fall into groups, each with a matrix of B: one after the other, up to offsets on the device, or each in a matrix
         /// of its own, with counts on the device: none, rows, masked
         groups: Groups, "rows", if this.groups != Groups::None;
+        /// a tensor on the device says which row of A each row of the product reads; see [`Gemm::gathered`]: true, false
+        gather: bool, "true", if this.gather;
+        /// a tensor on the device says which row of D each row of the product is; see [`Gemm::scattered`]: true, false
+        scatter: bool, "true", if this.scatter;
         /// sm_90a: tile of a CTA in elements, BMxBNxBK; BN is a multiple of 16, BK 16, 32 or 64, of tf32 8, 16 or 32, of 8 bits 32, 64 or 128
         tile: Extents<3>, "256x128x64";
         /// sm_90a: stages (k-tiles in shared memory), 2 to 16
@@ -160,6 +164,11 @@ impl Gemm {
         // An i32 has more bits than the fraction of an f32.
         let compute = if self.out == DType::I32 { Compute::I32 } else { Compute::F32 };
         Epilogue { function, aux, batched: self.have_l("D"), groups: *groups, outputs: 2, compute }
+    }
+
+    /// Which rows an index names.
+    fn indices(&self) -> Indexed {
+        Indexed { gather: self.gather, scatter: self.scatter }
     }
 
     /// Whether an operand has a last mode L.
@@ -219,6 +228,8 @@ impl Default for Gemm {
             aux: Vec::new(),
             batched: false,
             groups: Groups::None,
+            gather: false,
+            scatter: false,
             tile: Extents([128, 256, 64]),
             stages: 4,
             schedule: Consumers::Cooperative,
@@ -368,6 +379,9 @@ impl Recipe for Gemm {
         }
         if self.groups != Groups::None {
             name += &format!("_{}", self.groups);
+        }
+        for (is, word) in [(self.gather, "_gather"), (self.scatter, "_scatter")] {
+            name += if is { word } else { "" };
         }
         if self.tile != usual.tile {
             name += &format!("_{}", self.tile);

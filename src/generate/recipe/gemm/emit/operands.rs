@@ -117,6 +117,16 @@ impl Common<'_> {
         if self.turns(tensor) { "turn_tile" } else { "pack_tile" }
     }
 
+    /// Whether an index names the rows of A.
+    pub(super) fn gathers(&self) -> bool {
+        self.part.recipe.gather
+    }
+
+    /// Whether an index names the rows of D.
+    pub(super) fn scatters(&self) -> bool {
+        self.part.recipe.scatter
+    }
+
     /// Whether any is turned.
     pub(super) fn any_turns(&self) -> bool {
         self.part.recipe.turns().contains(&true)
@@ -124,7 +134,8 @@ impl Common<'_> {
 
     /// Whether some factor is packed as it lies.
     pub(super) fn any_packs(&self) -> bool {
-        self.part.recipe.turns().contains(&false)
+        let [a, b] = self.part.recipe.turns();
+        !b || !(a || self.gathers())
     }
 
     /// Whether a kernel begins before the one ahead of it has ended.
