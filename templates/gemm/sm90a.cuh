@@ -40,6 +40,8 @@ constexpr int consumers = teams * size(Mma{});  // threads
 {% include "gemm/pingpong.cuh" %}
 {%- when Sharing::SplitK -%}
 {% include "gemm/split_k.cuh" %}
+{%- when Sharing::OfK -%}
+{% include "gemm/cooperative_k.cuh" %}
 {%- when Sharing::Cooperative -%}
 {% include "gemm/cooperative.cuh" %}
 {%- endmatch %}

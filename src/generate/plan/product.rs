@@ -45,6 +45,9 @@ named! {
     /// One after the other: A `(M,K)`, B `(K,N,L)`, D `(M,N)`. Group l ends ahead of row `Offsets(l)`, or of M where that is less. It
     /// begins where the group before ends, and is empty where its offset is less. Rows behind the last group are not written.
     Rows = "rows",
+    /// Along K: A `(M,K)`, B `(K,N)`, D `(M,N,L)`. Group l is the product of the columns of A, and rows of B, from `Offsets(l-1)`, or 0, to
+    /// `Offsets(l)`; each counts as 0 where it is less, and as K where it is more. A group that ends ahead of its begin has none.
+    K = "k",
     /// Each in a matrix of its own: A `(M,K,L)`, B `(K,N,L)`, D `(M,N,L)`. Group l has the first `Counts(l)` rows, at most M. The
     /// others are not written.
     Masked = "masked",
@@ -55,9 +58,14 @@ impl Groups {
     pub fn operand(self) -> Option<&'static str> {
         match self {
             Groups::None => None,
-            Groups::Rows => Some("Offsets"),
+            Groups::Rows | Groups::K => Some("Offsets"),
             Groups::Masked => Some("Counts"),
         }
+    }
+
+    /// Whether each has rows of its own, as many as the device says.
+    pub(crate) fn are_of_rows(self) -> bool {
+        matches!(self, Groups::Rows | Groups::Masked)
     }
 
     /// Whether an operand has a last mode L, where `batched` products have it.
@@ -65,6 +73,7 @@ impl Groups {
         match self {
             Groups::None => batched,
             Groups::Rows => operand == "B",
+            Groups::K => !matches!(operand, "A" | "B"),
             Groups::Masked => true,
         }
     }

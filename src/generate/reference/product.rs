@@ -37,7 +37,7 @@ impl Reference for Product {
             Some(baseline) if extents[2] > 0 => Sums::Given(Given::new(baseline, case.inputs, extents, self)?),
             _ => {
                 let scales = self.scales(inputs).zip(self.block_scales());
-                let groups = Grouping::of(self.groups(), ends, extents[0]);
+                let groups = Grouping::of(self.groups(), ends, [extents[0], extents[2]]);
                 let sums = Computed::new(inputs[0], inputs[1], extents, self.arithmetic(), scales).grouped(groups);
                 let rows_of_a = gather.map(|index| named(index, inputs[0].shape()[0]));
                 Sums::Computed(match rows_of_a {
@@ -46,7 +46,7 @@ impl Reference for Product {
                 })
             }
         };
-        let matrices = Matrices::new(self, evaluator, (case, inputs), sums, extents[0]);
+        let matrices = Matrices::new(self, evaluator, (case, inputs), sums, extents);
         if let Some(index) = scatter {
             return Ok(vec![Box::new(Scattered::new(matrices, index, case)?)]);
         }
@@ -61,8 +61,9 @@ impl Reference for Product {
 
     /// Two for each product that is added.
     fn flop(&self, extents: &[i64]) -> Option<f64> {
-        // Each row is of one group.
-        let extents = if self.groups() == Groups::Rows { extents.get(..3)? } else { extents };
+        // Each row, or each k, is of one group.
+        let is_once = matches!(self.groups(), Groups::Rows | Groups::K);
+        let extents = if is_once { extents.get(..3)? } else { extents };
         Some(2.0 * extents.iter().map(|extent| *extent as f64).product::<f64>())
     }
 
@@ -139,9 +140,11 @@ fn product_extents(
     // Where an index names rows of A, the product has as many as that.
     let m = rows.map_or(Some(rows_a), <[i64]>::first)?;
     (product.indices().gather || m == rows_a).then_some(())?;
-    let shape: Vec<i64> = [*m, *n].into_iter().chain(batches.iter().copied()).collect();
+    let of_k = product.groups() == Groups::K;
+    let matrices = if of_k { ends? } else { batches };
+    let shape: Vec<i64> = [*m, *n].into_iter().chain(matrices.iter().copied()).collect();
     let (rest, scales) = rest.split_at_checked(rest.len().checked_sub(product.scale_tensors())?)?;
-    let of_groups = ends.unwrap_or(batches);
+    let of_groups = ends.filter(|_| !of_k).unwrap_or(batches);
     let is_other = |other: &[i64]| other == shape || (other.len() == 3 && other == [&[*m, *n], of_groups].concat());
     let fits = k == k_b && of_groups == batches_b && rest.iter().all(|t| is_other(t.shape()));
     let fits = fits && (batches.is_empty() || batches == of_groups);
@@ -152,9 +155,9 @@ fn product_extents(
         t.shape().iter().eq(own.iter().chain(matrices))
     });
     let fits = fits && scaled;
-    (fits && batches.len() == usize::from(product.is_batched())).then_some(())?;
+    (fits && matrices.len() == usize::from(product.is_batched())).then_some(())?;
     let k = if product.reads_factors(scalars) { *k } else { 0 };
-    Some([*m, *n, k, batches.first().copied().unwrap_or(1)])
+    Some([*m, *n, k, matrices.first().copied().unwrap_or(1)])
 }
 
 /// The matrices of one product.
@@ -182,12 +185,9 @@ impl<'a> Matrices<'a> {
         evaluator: Evaluator,
         (case, inputs): (&Case<'a, '_>, &[&'a Tensor]),
         sums: Sums<'a>,
-        m: i64,
+        [m, n, _, l]: [i64; 4],
     ) -> Self {
-        let shape = match inputs {
-            [a, b, ..] => [&[m], &b.shape()[1..2], &a.shape()[2..]].concat(),
-            _ => Vec::new(),
-        };
+        let shape = [m, n].into_iter().chain(product.is_batched().then_some(l)).collect();
         Self {
             evaluator,
             sums,

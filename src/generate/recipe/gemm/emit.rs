@@ -13,7 +13,7 @@ use super::budget::{Budget, Warpgroups, Warps};
 use super::decide::Part;
 use crate::emit;
 use crate::emit::{Alias, Assertion};
-use crate::plan::Plan;
+use crate::plan::{Groups, Plan};
 use crate::recipe::Isa;
 use crate::recipe::product::{EpilogueText, Tensor};
 use crate::tiling::{Arrivals, Lives, SmemTensor, Tiling};
@@ -75,6 +75,8 @@ struct Sm90a<'a> {
 enum Sharing {
     /// All warpgroups of a CTA compute a tile together.
     Cooperative,
+    /// The same, of groups along K.
+    OfK,
     /// Each warpgroup computes a tile of its own.
     PingPong,
     /// The CTAs of a cluster compute a tile together.
@@ -187,6 +189,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 sharing: match (part.tiling.teams(), part.tiling.splits()) {
                     (2.., _) => Sharing::PingPong,
                     (_, 2..) => Sharing::SplitK,
+                    _ if part.recipe.groups == Groups::K => Sharing::OfK,
                     _ => Sharing::Cooperative,
                 },
                 headers: part.tiling.headers(),

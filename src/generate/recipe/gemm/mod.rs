@@ -109,7 +109,7 @@ recipe! {
         /// whether all tensors have a last mode L, along which a read tensor may have stride 0: true, false
         batched: bool, "true", if this.batched;
         /// rows of A and D fall into groups, each with a matrix of B: one after the other, up to offsets on the device, or each in a matrix
-        /// of its own, with counts on the device: none, rows, masked
+        /// of its own, with counts on the device; or columns of A and rows of B fall into groups, each with a matrix of D: none, rows, masked, k
         groups: Groups, "rows", if this.groups != Groups::None;
         /// a tensor on the device says which row of A each row of the product reads; see [`Gemm::gathered`]: true, false
         gather: bool, "true", if this.gather;
@@ -169,6 +169,11 @@ impl Gemm {
     /// Which rows an index names.
     fn indices(&self) -> Indexed {
         Indexed { gather: self.gather, scatter: self.scatter }
+    }
+
+    /// Whether a launch knows how many matrices of D there are: batches, or groups along K.
+    fn has_batches(&self) -> bool {
+        self.batched || self.groups == Groups::K
     }
 
     /// Whether an operand has a last mode L.

@@ -139,7 +139,7 @@ fn blocks(part: &Part, rule: &mut Rule) -> (Int, Int) {
     let turns = steps.set("turns", clusters.clone().ceil_div(resident).op(IntOp::Max, 1));
     // How many tiles groups have is known to the device alone: fewer than these.
     let launched = match part.recipe.groups {
-        Groups::None => clusters.clone().ceil_div(turns.clone()),
+        Groups::None | Groups::K => clusters.clone().ceil_div(turns.clone()),
         _ => clusters.clone().op(IntOp::Min, resident),
     };
     let launched = steps.set("of_a_turn", launched);

@@ -13,6 +13,8 @@ pub(crate) struct Tensor {
     pub(crate) grouped: bool,
     /// Whether an index names its rows.
     scattered: bool,
+    /// Whether groups along K are parts of it.
+    of_k: bool,
     pub(crate) strides: String,
     /// `(M,K)`.
     pub(crate) modes: &'static str,
@@ -55,7 +57,8 @@ impl Tensor {
         let beta = product.beta().filter(|_| is.name == "C");
         let guard = beta.map(|s| format!("params.{} != 0.0f", product.scalar_params()[s]));
         Self {
-            grouped: product.groups() != Groups::None && is.name != "B",
+            grouped: product.groups().are_of_rows() && is.name != "B",
+            of_k: product.groups() == Groups::K && matches!(is.name, "A" | "B"),
             scattered: product.indices().scatter && matches!(is.name, "D" | "E"),
             is,
             shape: format!("make_shape({})", shape.join(", ")),
@@ -81,6 +84,7 @@ impl Tensor {
     pub(crate) fn part(&self) -> &'static str {
         match self.grouped {
             _ if self.scattered => "Scattered{params}",
+            _ if self.of_k => "PartOfK{params}",
             true => "of_group",
             false => "of_batch",
         }

@@ -10,7 +10,7 @@ use crate::recipe::product::{Tensor, stride_params};
 impl Common<'_> {
     /// The last mode in the shape of a tensor of all tiles.
     pub(super) fn modes_l(&self) -> &'static str {
-        if self.part.recipe.have_l("B") { ",l" } else { "" }
+        if self.part.recipe.have_l("B") || self.groups_k() { ",l" } else { "" }
     }
 
     /// Whether a box of some factor may have fewer rows than its part of a tile.

@@ -9,7 +9,37 @@ use crate::tiling::Inner;
 
 impl Common<'_> {
     pub(super) fn batched(&self) -> bool {
-        self.part.recipe.batched
+        self.part.recipe.has_batches()
+    }
+
+    /// Whether groups lie along K.
+    pub(super) fn groups_k(&self) -> bool {
+        self.groups() == Groups::K
+    }
+
+    /// Whether some operands have a mode L, and others have none.
+    pub(super) fn ranks_differ(&self) -> bool {
+        self.groups() != Groups::None
+    }
+
+    /// The extent along K of a tile of D.
+    pub(super) fn k_of_tile(&self) -> &'static str {
+        if self.groups_k() { "group_of_k(params, tiles.crd()).k" } else { "params.k" }
+    }
+
+    /// The same where its part of A is at hand.
+    pub(super) fn k_inside(&self) -> &'static str {
+        if self.groups_k() { "int(size<1>(mA))" } else { "params.k" }
+    }
+
+    /// K-tiles of a tile of D, where A has as many as that.
+    pub(super) fn k_tiles(&self) -> &'static str {
+        if self.groups_k() { "ceil_div(group.k, size<1>(TileA{}))" } else { "tiles.k_tiles(size<3>(gA))" }
+    }
+
+    /// Whether a CTA of a kernel that TMA stores for may have a tile without k-tiles.
+    pub(super) fn may_be_none(&self) -> &'static str {
+        if self.groups_k() { "true" } else { "!TmaStore || splits > 1" }
     }
 
     pub(super) fn grouped(&self) -> bool {
