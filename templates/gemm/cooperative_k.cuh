@@ -1,5 +1,5 @@
-// Cooperative, of groups along K: all warpgroups compute each tile together. The last k-tile of a group may have columns of A and rows of B
-// of the next one, which are cleared.
+// Cooperative, of groups along K: all warpgroups compute each tile together. The last k-tile of a group may have columns of A and
+// rows of B of the next one, which are cleared.
 using Barriers = StageBarriers;
 
 struct Team {

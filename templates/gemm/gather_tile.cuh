@@ -1,5 +1,5 @@
-// Packs a tile of the rows of A that an index names into the workspace: zeros where A has no such row. Rows are padded with zeros to a
-// whole tile.
+// Packs a tile of the rows of A that an index names into the workspace: zeros where A has no such row. Rows are padded with zeros
+// to a whole tile.
 CUTE_DEVICE
 void
 gather_tile(Params const& params, Element* to, int cta)
@@ -26,7 +26,7 @@ gather_tile(Params const& params, Element* to, int cta)
     }
     CUTE_UNROLL
     for (int j = 0; j < size<2>(tR); ++j) {
-      Tensor vector = make_tensor(&mA(of_a, get<1>(tC(_0{},i,j))), make_layout(Int<size<0>(tR)>{}));  // (CPY)
+      Tensor vector = make_tensor(make_gmem_ptr(&mA(of_a, get<1>(tC(_0{},i,j)))), make_layout(size<0>(tR)));  // (CPY)
       if (aligned && get<1>(tC(size<0>(tC) - 1,i,j)) < params.k) {
         copy_all(Gather{}, vector, tR(_,i,j));
       } else {

@@ -1,6 +1,7 @@
 
 
-// Groups along K: a group is the columns of A, and rows of B, from the end of the one before to its own: inside of K, whatever memory says.
+// Groups along K: a group is the columns of A, and rows of B, from the end of the one before to its own: inside of K, whatever
+// memory says.
 struct GroupOfK {
   int begin;
   int k;  // how many

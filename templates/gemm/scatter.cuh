@@ -34,8 +34,8 @@ struct Scattered {
   }
 };
 
-// Stores a slice of a tile from shared memory, from row m and column n of the product on. Aligned vectors that do not cross the end of a
-// row are stored whole.
+// Stores a slice of a tile from shared memory, from row m and column n of the product on. Aligned vectors that do not cross the end
+// of a row are stored whole.
 template <class SD, class Rows>
 CUTE_DEVICE
 void
@@ -58,7 +58,7 @@ scatter(SD const& sD, Named<Rows> const& mD, int thread, int m, int n)
     CUTE_UNROLL
     for (int j = 0; j < size<2>(tDsD); ++j) {
       int const first = n + get<1>(tDcD(_0{},i,j));
-      Tensor vector = make_tensor(make_gmem_ptr(row + first), make_layout(Int<size<0>(tDsD)>{}));  // (CPY)
+      Tensor vector = make_tensor(make_gmem_ptr(row + first), make_layout(size<0>(tDsD)));  // (CPY)
       if (aligned && first + size(vector) <= columns) {
         copy_all(CopyD{}, tDsD(_,i,j), vector);
       } else {

@@ -149,7 +149,7 @@ fn around_blocks(kernel: &Kernel) -> Vec<i64> {
 }
 
 fn is_of_k(kernel: &Kernel) -> bool {
-    kernel.plan.settings().iter().any(|(key, value)| (key.as_str(), value.as_str()) == ("groups", "k"))
+    kernel.plan.settings().iter().any(|(key, value)| format!("{key}={value}") == "groups=k")
 }
 
 fn problems(kernel: &Kernel) -> Vec<Problem> {

@@ -97,10 +97,10 @@ impl Indexed {
 }
 
 /// The name of the rows of A that a product reads.
-pub(crate) const GATHER: &str = "Gather";
+const GATHER: &str = "Gather";
 
 /// The name of the rows of D that a product writes.
-pub(crate) const SCATTER: &str = "Scatter";
+const SCATTER: &str = "Scatter";
 
 /// Rows of A, and columns of B, that share a scale: 1, or [`SCALED_K`]. Each scale is of so many elements along K.
 pub type BlockScales = [i64; 2];

@@ -12,9 +12,9 @@ pub(crate) struct Tensor {
     /// Whether its rows are those of D, in groups.
     pub(crate) grouped: bool,
     /// Whether an index names its rows.
-    scattered: bool,
+    pub(crate) scattered: bool,
     /// Whether groups along K are parts of it.
-    of_k: bool,
+    pub(crate) of_k: bool,
     pub(crate) strides: String,
     /// `(M,K)`.
     pub(crate) modes: &'static str,
@@ -88,6 +88,11 @@ impl Tensor {
             true => "of_group",
             false => "of_batch",
         }
+    }
+
+    /// How its part is declared: rows that an index names are no tensor.
+    pub(crate) fn declared(&self) -> &'static str {
+        if self.scattered { "auto const" } else { "Tensor" }
     }
 
     /// Whether it has a last mode L.
