@@ -218,7 +218,7 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let read = factors_from_memory(&recipe, problem, [running, resident]);
     let written = 2.0 * m * n * (1.0 + shared_sectors(problem, bn * along_n));
     // If all multiprocessors read their part of one operand once, they reach a copy's rate.
-    let each_once = turns <= 1 && splits == 1 && load.is_none() && 10 * ctas >= 9 * machine.sms;
+    let each_once = turns <= 1 && load.is_none() && 10 * ctas >= 9 * machine.sms;
     let streams = if each_once && tiles(&recipe, problem).contains(&1) { 1.0 } else { copy };
     let bytes = (read / streams + written / copy) / machine.copy;
     let shared = load.map_or(0.0, |Load { share, pieces, sums, .. }| {
