@@ -92,6 +92,9 @@ produce(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, Barri
   bool const loads = elect_one_sync();  // the other lanes look for groups
 {%- when false %}
 {%- endmatch %}
+{%- if c.groups_k() %}
+  cudaGridDependencySynchronize();  // PDL: the kernel before this one may write where groups end
+{%- endif %}
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd = tiles.crd();                                                              // (m,n[[ c.modes_l() ]])
 {%- if c.groups_k() %}
