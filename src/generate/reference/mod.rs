@@ -5,6 +5,7 @@ mod baseline;
 mod blocks;
 mod each;
 mod elementwise;
+mod grouping;
 mod indexed;
 mod product;
 mod quantised;

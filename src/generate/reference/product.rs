@@ -5,9 +5,10 @@ use core::ops::Range;
 use smallvec::SmallVec;
 
 use super::baseline::{Given, GivenSums};
+use super::grouping::Grouping;
 use super::indexed::{Scattered, named};
 use super::quantised::Quantised;
-use super::sums::{Computed, ComputedSums, Grouping};
+use super::sums::{Computed, ComputedSums};
 use crate::dtype::DType;
 use crate::expr::{Accept, Bounds, Evaluator, ExprError, MAX_INPUTS, Outputs};
 use crate::plan::{

@@ -3,9 +3,12 @@
 use super::Gemm;
 use super::decide::Part;
 use crate::dtype::DType;
-use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType, Product, SCALE_D, SCALES, WORKSPACE};
+use crate::expr::Compute;
+use crate::plan::{
+    Field, Given, Groups, Indexed, ModeStride, Operand, ParamStruct, ParamType, Product, SCALE_D, SCALES, WORKSPACE,
+};
 use crate::recipe::Isa;
-use crate::recipe::product::{Fields, number, stride_params};
+use crate::recipe::product::{Epilogue, Fields, number, stride_params};
 use crate::view::{Access, ViewLayout, ViewRef};
 
 /// The parameter struct of a text: tensor maps, addresses, strides, extents, scalars.
@@ -197,6 +200,28 @@ impl Part {
 }
 
 impl Gemm {
+    pub(super) fn epilogue(&self) -> Epilogue<'_> {
+        let Gemm { epilogue: function, aux, groups, .. } = self;
+        // An i32 has more bits than the fraction of an f32.
+        let compute = if self.out == DType::I32 { Compute::I32 } else { Compute::F32 };
+        Epilogue { function, aux, batched: self.have_l("D"), groups: *groups, outputs: 2, compute }
+    }
+
+    /// Which rows an index names.
+    pub(super) fn indices(&self) -> Indexed {
+        Indexed { gather: self.gather, scatter: self.scatter }
+    }
+
+    /// Whether a launch knows how many matrices of D there are: batches, or groups along K.
+    pub(super) fn has_batches(&self) -> bool {
+        self.batched || self.groups == Groups::K
+    }
+
+    /// Whether an operand has a last mode L.
+    pub(super) fn have_l(&self, operand: &str) -> bool {
+        self.groups.have_l(operand, self.batched)
+    }
+
     /// The operands as the text has them.
     pub(super) fn operands(&self, product: &Product) -> Vec<Operand> {
         let operands = self.arguments(product);

@@ -29,11 +29,11 @@ use half::{bf16, f16};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::PlanError;
 use crate::dtype::{DType, E4m3, E5m2};
-use crate::expr::{Compute, Function};
+use crate::expr::Function;
 use crate::model::Machine;
-use crate::plan::{Groups, Indexed, Plan};
+use crate::plan::{Groups, Plan};
 use crate::recipe::field::recipe;
-use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
+use crate::recipe::product::{Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
 use crate::recipe::reader::Reader;
 use crate::recipe::{OfTensors, Raster, Recipe, TensorSpec};
 use crate::settings::Setting;
@@ -159,28 +159,6 @@ fn accumulator() -> Function {
 }
 
 impl Gemm {
-    fn epilogue(&self) -> Epilogue<'_> {
-        let Gemm { epilogue: function, aux, groups, .. } = self;
-        // An i32 has more bits than the fraction of an f32.
-        let compute = if self.out == DType::I32 { Compute::I32 } else { Compute::F32 };
-        Epilogue { function, aux, batched: self.have_l("D"), groups: *groups, outputs: 2, compute }
-    }
-
-    /// Which rows an index names.
-    fn indices(&self) -> Indexed {
-        Indexed { gather: self.gather, scatter: self.scatter }
-    }
-
-    /// Whether a launch knows how many matrices of D there are: batches, or groups along K.
-    fn has_batches(&self) -> bool {
-        self.batched || self.groups == Groups::K
-    }
-
-    /// Whether an operand has a last mode L.
-    fn have_l(&self, operand: &str) -> bool {
-        self.groups.have_l(operand, self.batched)
-    }
-
     /// The same with operands of another type, both: k-tiles of as many bytes. D has their type if it had that of the old
     /// operands; beside operands of 8 bits it is bf16.
     ///
