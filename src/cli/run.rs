@@ -177,6 +177,13 @@ pub(crate) fn scalars(plan: &Plan, given: &[Scalar]) -> Result<Vec<f64>, Failure
     plan.scalars().iter().enumerate().map(value).collect()
 }
 
+/// The tensor in place of one that says where something else is, if it is one of those.
+fn indices(plan: &Plan, operand: &Operand, problem: &[i64], drawn: &Tensor) -> Option<Tensor> {
+    let reference = plan.reference().filter(|_| drawn.size() > 0)?;
+    let index = |at: u64| i32::try_from(reference.usual_index(operand.name, at as i64, problem)?).ok();
+    Tensor::of(&(0..drawn.size()).map(index).collect::<Option<Vec<i32>>>()?, drawn.shape())
+}
+
 /// The inputs: from files, or from the seed.
 fn inputs(args: &RunArgs, plan: &Plan) -> Result<(Vec<Tensor>, Vec<i64>), Failure> {
     let operands: Vec<_> = plan.operands().iter().filter(|o| o.access == Access::Read).collect();
@@ -193,7 +200,7 @@ fn inputs(args: &RunArgs, plan: &Plan) -> Result<(Vec<Tensor>, Vec<i64>), Failur
     let make = |(seed, (operand, layout)): (u64, (&&Operand, &TensorLayout))| {
         let mut tensor = Tensor::new(operand.dtype, *layout).map_err(Failure::message)?;
         tensor.fill_of(coordinates(seed - args.seed), args.fill, seed);
-        Ok(tensor)
+        Ok(indices(plan, operand, &problem, &tensor).unwrap_or(tensor))
     };
     let tensors: Result<_, Failure> = (args.seed..).zip(operands.iter().zip(&layouts)).map(make).collect();
     Ok((tensors?, problem))

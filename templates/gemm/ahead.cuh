@@ -1,17 +1,12 @@
 // The epilogue inputs of a tile are prefetched into registers during its mainloop, as words, so that nvcc keeps them in registers.
 // A thread's elements of one slice of each:
-using TileCrd = decltype(declval<Scheduler>().crd());                                          // (m,n[[ c.modes_l() ]])
 {%- for (t, [first, count]) in self.ahead() %}
-using Part[[ t.read_name() ]] = decltype(read_[[ t.is.param ]]<true, copies>(declval<Params>(), declval<TileCrd>(), 0, 0, 0));
 constexpr int words_[[ t.is.param ]] = [[ first ]];  // where its [[ count ]] words begin
 {%- endfor %}
 
 // Words that a thread's elements of one slice fill.
 template <class Part>
 constexpr int words_of = ceil_div(sizeof_bits_v<typename Part::value_type> * cosize_v<typename Part::layout_type>, 32);
-{%- for (t, [first, count]) in self.ahead() %}
-static_assert(words_of<Part[[ t.read_name() ]]> == [[ count ]], "registers of a thread for a part");
-{%- endfor %}
 
 // The union converts between words and elements.
 template <class Part>
@@ -61,7 +56,9 @@ void
 read_ahead(Params const& params, Crd const& crd_D, int part, Words&& words)
 {
 {%- for (t, [first, count]) in self.ahead() %}
-  leave(read_[[ t.is.param ]]<true, copies>(params, crd_D, 0, part, 0), words, words_[[ t.is.param ]]);
+  Tensor tRr[[ t.read_name() ]] = read_[[ t.is.param ]]<true, copies>(params, crd_D, 0, part, 0);                     // (CPY,CPY_PART)
+  static_assert(words_of<decltype(tRr[[ t.read_name() ]])> == [[ count ]], "registers of a thread for a part");
+  leave(tRr[[ t.read_name() ]], words, words_[[ t.is.param ]]);
 {%- endfor %}
 }
 

@@ -10,7 +10,7 @@ consume(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD co
   Release const release(tiles);
   PipeState pipe;
   Team team = of;
-{%- if !c.streams_k() %}
+{%- if !c.streams_k() && !c.groups_k() %}
   int const k_tiles = tiles.k_tiles(ceil_div(params.k, size<1>(TileA{})));
   if constexpr (teams > 1) {
     tiles.advance(team.index);  // to this team's first tile
@@ -25,6 +25,10 @@ consume(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD co
     int const k_tiles = tiles.k_tiles();
     // Else two paths define the accumulators, and ptxas moves them before WGMMA has ended (C7514).
     __builtin_assume(!TmaStore || k_tiles > 0);
+{%- endif %}
+{%- if c.groups_k() %}
+    team.k = group_of_k(params, crd_D).k;
+    int const k_tiles = ceil_div(team.k, size<1>(TileA{}));
 {%- endif %}
     multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, team, [] {});
     if constexpr (teams > 1) {

@@ -50,7 +50,7 @@ multiply(Params const& params, Crd const& crd_D, int first, int end, Stages& sha
   // K-tiles before end_inside lie inside of both matrices and need no predicates.
   auto const whole_tiles = make_coord(anew([[ c.rows_d() ]]) / size<0>(TileA{}), anew(params.n) / size<0>(TileB{}));
   bool const is_inside = elem_less(take<0,2>(crd_D), whole_tiles);
-  int const end_inside = is_inside ? cute::min(end, anew(params.k) / size<1>(TileA{})) : 0;
+  int const end_inside = is_inside ? cute::min(end, anew([[ c.k_inside() ]]) / size<1>(TileA{})) : 0;
   auto const load = [&](int k_tile, int stage) {
     if (k_tile < end_inside) {
       if (copies_a) {

@@ -7,7 +7,7 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
          Team& team, Meanwhile const& meanwhile)
 {
   Mma mma;
-  constexpr bool may_be_none = !TmaStore || splits > 1;  // K may be 0; with split-K a CTA may have no k-tile
+  constexpr bool may_be_none = [[ c.may_be_none() ]];  // K may be 0; with split-K a CTA may have no k-tile
   if constexpr (may_be_none) {
     clear(tCrC);
     if (k_tiles == 0) {
@@ -23,6 +23,9 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     barriers.full[pipe.stage].wait(pipe.phase);
+{%- if c.groups_k() %}
+    team.clear_tail(k_tile, pipe.stage);
+{%- endif %}
     warpgroup_fence_operand(tCrC);
     warpgroup_arrive();
     CUTE_UNROLL

@@ -2,6 +2,10 @@
 {% include "gemm/pack_tile.cuh" %}
 
 {% endif %}
+{%- if c.gathers() -%}
+{% include "gemm/gather_tile.cuh" %}
+
+{% endif -%}
 {%- if c.any_turns() -%}
 {% include "gemm/turn_tile.cuh" %}
 
@@ -20,8 +24,13 @@ pack(Params const& params)
   int const cta = blockIdx.x;
   auto const workspace = static_cast<Element*>(params.workspace);
   if (cta < params.packs_a) {
+{%- match c.gathers() %}
+{%- when true %}
+    gather_tile(params, workspace + params.packed_a, cta);
+{%- when false %}
     [[ c.packing(a) ]](params.a, [[ c.rows(a) ]],
               workspace + params.packed_a, params.from_[[ c.strides(a)[0] ]], cta);
+{%- endmatch %}
   } else {
     [[ c.packing(b) ]](params.b, [[ c.rows(b) ]],
               workspace + params.packed_b, params.from_[[ c.strides(b)[0] ]], cta - params.packs_a);

@@ -23,7 +23,7 @@ CUTE_DEVICE
 auto
 k_tile_at(T const& tensor, int x, int k_tile, int l)
 {
-{%- match c.grouped() %}
+{%- match c.ranks_differ() %}
 {%- when true %}
   if constexpr (T::rank > 3) {
 {%- when false %}
@@ -48,6 +48,18 @@ from_group(T const& box, Row const& row, Crd const& crd)
 }
 {%- when false %}
 {%- endmatch %}
+
+{%- if c.groups_k() %}
+
+// A box at some k later.
+template <class T, class Step>
+CUTE_DEVICE
+auto
+later(T const& box, Step const& step)
+{
+  return make_tensor(box.data() + as_arithmetic_tuple(step), box.layout());
+}
+{%- endif %}
 
 // One thread issues the TMA loads of this CTA's k-tiles as stages become empty.
 template <class SA, class SB>
@@ -80,14 +92,20 @@ produce(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, Barri
   bool const loads = elect_one_sync();  // the other lanes look for groups
 {%- when false %}
 {%- endmatch %}
+{%- if c.groups_k() %}
+  cudaGridDependencySynchronize();  // PDL: the kernel before this one may write where groups end
+{%- endif %}
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd = tiles.crd();                                                              // (m,n[[ c.modes_l() ]])
+{%- if c.groups_k() %}
+    GroupOfK const group = group_of_k(params, crd);
+{%- endif %}
     int const first = tiles.first_k_tile(size<3>(gA));
 {%- match c.grouped() %}
 {%- when true %}
     int const end = loads ? first + tiles.k_tiles(size<3>(gA)) : first;
 {%- when false %}
-    int const end = first + tiles.k_tiles(size<3>(gA));
+    int const end = first + [[ c.k_tiles() ]];
 {%- endmatch %}
     of_a.want(get<0>(crd), matrix_a(params, crd));
     of_b.want(get<1>(crd), matrix_b(params, crd));
@@ -111,12 +129,20 @@ produce(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, Barri
 {%- when false %}
         Tensor tAgA_k = k_tile_at(tAgA, get<0>(crd), k_tile, matrix_a(params, crd));           // (TMA)
 {%- endmatch %}
+{%- if c.groups_k() %}
+        copy_all(TmaA{}.with(&params.map_a, mbarrier, mask_a), later(tAgA_k, group.begin * stride<1>(mA)), tAsA(_,pipe.stage));
+{%- else %}
         copy_all(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA_k, tAsA(_,pipe.stage));
+{%- endif %}
         of_a.loaded(params);
       }
       if (of_b.lacks > 0) {
         Tensor tBgB_k = k_tile_at(tBgB, get<1>(crd), k_tile, matrix_b(params, crd));           // (TMA)
+{%- if c.groups_k() %}
+        copy_all(TmaB{}.with(&params.map_b, mbarrier, mask_b), later(tBgB_k, group.begin * stride<1>(mB)), tBsB(_,pipe.stage));
+{%- else %}
         copy_all(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB_k, tBsB(_,pipe.stage));
+{%- endif %}
         of_b.loaded(params);
       }
       pipe.advance();

@@ -21,7 +21,8 @@ round_tile(Params const& params, Crd const& crd_D, int rank_k, TCrC const& tCrC,
 {%- for (t, [first, count]) in self.ahead() %}
     auto const part_[[ t.is.param ]] = [&] {
       if constexpr (TmaStore) {
-        return take_back<Part[[ t.read_name() ]]>(ahead(_,part), words_[[ t.is.param ]]);
+        using Part = decltype(read_[[ t.is.param ]]<true, copies>(params, crd_D, rank_k, part, 0));
+        return take_back<Part>(ahead(_,part), words_[[ t.is.param ]]);
       } else {
         return _0{};  // each copy reads its own elements
       }

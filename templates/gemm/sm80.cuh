@@ -40,7 +40,12 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% include "gemm/copy_inside.cuh" %}
 
+{% match c.scatters() %}
+{%- when true -%}
+{% include "gemm/scatter_part.cuh" %}
+{%- when false -%}
 {% include "gemm/store_part.cuh" %}
+{%- endmatch %}
 
 {% include "gemm/pack.cuh" %}
 

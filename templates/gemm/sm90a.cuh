@@ -40,6 +40,8 @@ constexpr int consumers = teams * size(Mma{});  // threads
 {% include "gemm/pingpong.cuh" %}
 {%- when Sharing::SplitK -%}
 {% include "gemm/split_k.cuh" %}
+{%- when Sharing::OfK -%}
+{% include "gemm/cooperative_k.cuh" %}
 {%- when Sharing::Cooperative -%}
 {% include "gemm/cooperative.cuh" %}
 {%- endmatch %}
@@ -72,6 +74,10 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% include "gemm/tma_store.cuh" %}
 
+{% if c.scatters() -%}
+{% include "gemm/scatter.cuh" %}
+
+{% endif -%}
 {% include "gemm/store.cuh" %}
 {% if c.streams_k() %}
 {% include "gemm/stream_k.cuh" %}
@@ -158,6 +164,16 @@ product(Params const& params)
   }
 }
 
+{% match c.scatters() %}
+{%- when true -%}
+// Stores each row of D where an index says.
+CUTE_DEVICE
+void
+kernel(Params const& params)
+{
+  product<false>(params);
+}
+{%- when false -%}
 // Stores D by TMA: its rows begin and end at multiples of 16 bytes, and K is not 0.
 CUTE_DEVICE
 void
@@ -173,6 +189,7 @@ direct(Params const& params)
 {
   product<false>(params);
 }
+{%- endmatch %}
 
 }  // namespace [[ c.plan.name() ]]
 }  // namespace cutemplate

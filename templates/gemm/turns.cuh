@@ -13,6 +13,6 @@ void
 compute(Params const& params, Scheduler const& tiles, int turn, SharedStorage& shared)
 {
   decltype(partition_fragment_C(Mma{}, TileD{})) tCrC;                                         // (MMA,MMA_M,MMA_N)
-  multiply(copied(params), tiles.crd(), 0, ceil_div(params.k, size<1>(TileA{})), shared.stages, tCrC);
+  multiply(copied(params), tiles.crd(), 0, ceil_div([[ c.k_of_tile() ]], size<1>(TileA{})), shared.stages, tCrC);
   store_tile(params, tile_of(params, turn).crd(), tCrC, shared);
 }

@@ -54,6 +54,9 @@ of_batch(T const& tensor, Crd const& crd)
     return tensor;
   }
 }
+{%- if c.groups_k() %}
+{%- include "gemm/groups_k.cuh" %}
+{%- endif %}
 {%- endmatch %}
 
 // Hides a value from the optimiser, so that what depends on it is recomputed instead of held in registers.

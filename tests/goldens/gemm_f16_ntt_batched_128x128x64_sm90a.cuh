@@ -676,17 +676,12 @@ read_aux0(Params const& params, Crd const& crd_D, int rank_k, int part, int from
 
 // The epilogue inputs of a tile are prefetched into registers during its mainloop, as words, so that nvcc keeps them in registers.
 // A thread's elements of one slice of each:
-using TileCrd = decltype(declval<Scheduler>().crd());                                          // (m,n,l)
-using PartX = decltype(read_c<true, copies>(declval<Params>(), declval<TileCrd>(), 0, 0, 0));
 constexpr int words_c = 0;  // where its 16 words begin
-using PartAux0 = decltype(read_aux0<true, copies>(declval<Params>(), declval<TileCrd>(), 0, 0, 0));
 constexpr int words_aux0 = 16;  // where its 16 words begin
 
 // Words that a thread's elements of one slice fill.
 template <class Part>
 constexpr int words_of = ceil_div(sizeof_bits_v<typename Part::value_type> * cosize_v<typename Part::layout_type>, 32);
-static_assert(words_of<PartX> == 16, "registers of a thread for a part");
-static_assert(words_of<PartAux0> == 16, "registers of a thread for a part");
 
 // The union converts between words and elements.
 template <class Part>
@@ -735,8 +730,12 @@ CUTE_DEVICE
 void
 read_ahead(Params const& params, Crd const& crd_D, int part, Words&& words)
 {
-  leave(read_c<true, copies>(params, crd_D, 0, part, 0), words, words_c);
-  leave(read_aux0<true, copies>(params, crd_D, 0, part, 0), words, words_aux0);
+  Tensor tRrX = read_c<true, copies>(params, crd_D, 0, part, 0);                     // (CPY,CPY_PART)
+  static_assert(words_of<decltype(tRrX)> == 16, "registers of a thread for a part");
+  leave(tRrX, words, words_c);
+  Tensor tRrAux0 = read_aux0<true, copies>(params, crd_D, 0, part, 0);                     // (CPY,CPY_PART)
+  static_assert(words_of<decltype(tRrAux0)> == 16, "registers of a thread for a part");
+  leave(tRrAux0, words, words_aux0);
 }
 
 // AtOnce copies of a slice, starting at copy `from`.
@@ -770,14 +769,16 @@ round_tile(Params const& params, Crd const& crd_D, int rank_k, TCrC const& tCrC,
     int const first = part % parts_n * copies;
     auto const part_c = [&] {
       if constexpr (TmaStore) {
-        return take_back<PartX>(ahead(_,part), words_c);
+        using Part = decltype(read_c<true, copies>(params, crd_D, rank_k, part, 0));
+        return take_back<Part>(ahead(_,part), words_c);
       } else {
         return _0{};  // each copy reads its own elements
       }
     }();                                                                                       // (CPY,CPY_PART)
     auto const part_aux0 = [&] {
       if constexpr (TmaStore) {
-        return take_back<PartAux0>(ahead(_,part), words_aux0);
+        using Part = decltype(read_aux0<true, copies>(params, crd_D, rank_k, part, 0));
+        return take_back<Part>(ahead(_,part), words_aux0);
       } else {
         return _0{};  // each copy reads its own elements
       }

@@ -323,6 +323,22 @@ fn an_n_major_b_is_copied_in_wide_boxes() {
     assert!(narrow(Major::Col) > 2, "tiles as wide as D's columns need are candidates");
 }
 
+/// What an H200 was fastest with (`benches/NOTES.md`): each multiprocessor reads its part of the weights once. Where that is 16 columns,
+/// two of them have 32, and half of K each.
+#[test]
+fn few_rows_are_multiplied_with_each_weight_read_once() {
+    let record = Gemm::record().expect("it was measured on an H200");
+    for m in [1, 16, 64] {
+        let chosen = |n| {
+            let Gemm { tile, split_k, stream_k, .. } =
+                Gemm::choose(&Problem { b: Major::Col, ..Problem::rows(m, n, 7168) }, &H200, &record);
+            (tile.to_string(), split_k, stream_k)
+        };
+        assert_eq!(chosen(2112), ("64x32x64".to_owned(), 2, 0), "{m}");
+        assert_eq!(chosen(24576), ("64x192x64".to_owned(), 1, 0), "{m}");
+    }
+}
+
 /// Tiles that are made for a problem fit wherever those of the lists do, and no two candidates are the same.
 #[test]
 fn candidates_of_few_columns_are_recipes() {

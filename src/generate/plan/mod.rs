@@ -42,7 +42,7 @@ pub use operand::{ModeStride, Operand};
 pub use own::Own;
 pub use params::{Field, PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use problem_shape::ProblemShape;
-pub use product::{Arithmetic, BlockScales, Groups, Product, SCALED_K, SCALED_N};
+pub use product::{Arithmetic, BlockScales, Groups, Indexed, Product, SCALED_K, SCALED_N};
 pub(crate) use product::{SCALE_D, SCALES, quantised};
 pub(crate) use reference::dtype_name;
 pub use reference::{Accepted, Baseline, Case, Cursor, InputElement, Reference, ReferenceError};

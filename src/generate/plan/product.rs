@@ -26,6 +26,7 @@ pub struct Product {
     scalar_params: Vec<String>,
     batched: bool,
     groups: Groups,
+    indexed: Indexed,
     has_c: bool,
     alpha: Option<usize>,
     beta: Option<usize>,
@@ -44,6 +45,9 @@ named! {
     /// One after the other: A `(M,K)`, B `(K,N,L)`, D `(M,N)`. Group l ends ahead of row `Offsets(l)`, or of M where that is less. It
     /// begins where the group before ends, and is empty where its offset is less. Rows behind the last group are not written.
     Rows = "rows",
+    /// Along K: A `(M,K)`, B `(K,N)`, D `(M,N,L)`. Group l is the product of the columns of A, and rows of B, from `Offsets(l-1)`, or 0, to
+    /// `Offsets(l)`; each counts as 0 where it is less, and as K where it is more. A group that ends ahead of its begin has none.
+    K = "k",
     /// Each in a matrix of its own: A `(M,K,L)`, B `(K,N,L)`, D `(M,N,L)`. Group l has the first `Counts(l)` rows, at most M. The
     /// others are not written.
     Masked = "masked",
@@ -54,9 +58,14 @@ impl Groups {
     pub fn operand(self) -> Option<&'static str> {
         match self {
             Groups::None => None,
-            Groups::Rows => Some("Offsets"),
+            Groups::Rows | Groups::K => Some("Offsets"),
             Groups::Masked => Some("Counts"),
         }
+    }
+
+    /// Whether each has rows of its own, as many as the device says.
+    pub(crate) fn are_of_rows(self) -> bool {
+        matches!(self, Groups::Rows | Groups::Masked)
     }
 
     /// Whether an operand has a last mode L, where `batched` products have it.
@@ -64,10 +73,34 @@ impl Groups {
         match self {
             Groups::None => batched,
             Groups::Rows => operand == "B",
+            Groups::K => !matches!(operand, "A" | "B"),
             Groups::Masked => true,
         }
     }
 }
+
+/// Which rows an index on the device names, one for each of the product's M rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Indexed {
+    /// A is `(ROWS,K)`, and row m of the product reads its row `Gather(m)`: zeros where A has no such row.
+    pub gather: bool,
+    /// D is `(ROWS,N)`, and row m of the product is its row `Scatter(m)`. It is not written where D has no such row. Two rows of the
+    /// product may not have one index.
+    pub scatter: bool,
+}
+
+impl Indexed {
+    /// The operands of i32 that hold the indices, `(M)`.
+    pub(crate) fn operands(self) -> impl Iterator<Item = &'static str> {
+        [(self.gather, GATHER), (self.scatter, SCATTER)].into_iter().filter(|(is, _)| *is).map(|(_, name)| name)
+    }
+}
+
+/// The name of the rows of A that a product reads.
+const GATHER: &str = "Gather";
+
+/// The name of the rows of D that a product writes.
+const SCATTER: &str = "Scatter";
 
 /// Rows of A, and columns of B, that share a scale: 1, or [`SCALED_K`]. Each scale is of so many elements along K.
 pub type BlockScales = [i64; 2];
@@ -125,7 +158,20 @@ impl Product {
         let has_c = function.inputs() > 1 && !function.unused_inputs().contains(&1);
         let (alpha, beta) = (function.only_scaled(0), function.only_scaled(1));
         let (groups, arithmetic, block_scales, quantiser) = (Groups::None, Arithmetic::F32, None, None);
-        Self { epilogue, scalar_params, batched, groups, has_c, alpha, beta, arithmetic, block_scales, quantiser }
+        let indexed = Indexed::default();
+        Self {
+            epilogue,
+            scalar_params,
+            batched,
+            groups,
+            indexed,
+            has_c,
+            alpha,
+            beta,
+            arithmetic,
+            block_scales,
+            quantiser,
+        }
     }
 
     /// The same, its sums computed so.
@@ -136,6 +182,16 @@ impl Product {
     /// The same of groups of rows.
     pub(crate) fn grouped(self, groups: Groups) -> Self {
         Self { groups, ..self }
+    }
+
+    /// The same of rows that an index names.
+    pub(crate) fn indexed(self, indexed: Indexed) -> Self {
+        Self { indexed, ..self }
+    }
+
+    /// Which rows an index names.
+    pub fn indices(&self) -> Indexed {
+        self.indexed
     }
 
     /// How rows fall into groups.
@@ -227,16 +283,24 @@ impl Product {
         self.has_c && !is_zero(scalars, self.beta)
     }
 
-    /// The extents of a problem, M, N, K and perhaps L, and those that the modes of these operands have.
+    /// The extents of a problem, M, N, K and perhaps L, of an A whose rows an index names also R, of such a D also S; and those that the
+    /// modes of these operands have.
     pub(crate) fn problem_shape(&self, operands: &[Operand]) -> ProblemShape {
+        let is_one = !self.batched && self.groups == Groups::None;
+        let Indexed { gather, scatter } = self.indexed;
+        let rows = if is_one { 3 } else { 4 };
+        let (rows_a, rows_d) = (if gather { rows } else { 0 }, if scatter { rows + usize::from(gather) } else { 0 });
         let modes = operands.iter().map(|Operand { name, strides, .. }| match *name {
-            "A" | "ScaleA" => [0, 2, 3][..strides.len()].to_vec(),
+            "A" => [rows_a, 2, 3][..strides.len()].to_vec(),
+            "ScaleA" => [0, 2, 3][..strides.len()].to_vec(),
             "B" | "ScaleB" => [2, 1, 3][..strides.len()].to_vec(),
+            "D" | "E" => [rows_d, 1, 3][..strides.len()].to_vec(),
             name if Some(name) == self.groups.operand() => vec![3],
             _ => [0, 1, 3][..strides.len()].to_vec(),
         });
-        let is_one = !self.batched && self.groups == Groups::None;
-        let names = ["M", "N", "K", "L"].into_iter().take(if is_one { 3 } else { 4 });
+        let names = ["M", "N", "K", "L"].into_iter().take(rows);
+        let names =
+            names.chain([(gather, "R"), (scatter, "S")].into_iter().filter(|(is, _)| *is).map(|(_, name)| name));
         let shape = ProblemShape::new(names, modes).agreeing(
             "D(m,n) is the sum over k of A(m,k) * B(k,n), with C(m,n) and auxiliary elements of the same m and n",
             "A is (M,K), B is (K,N), and the others are (M,N); a broadcast mode has stride 0, not extent 1",
@@ -248,10 +312,9 @@ impl Product {
             let index = operands.iter().position(|operand| operand.name == *name).unwrap_or(operands.len());
             shape.with_groups(index, of, *rows).with_groups(index, 1 - of, SCALED_K)
         });
-        match self.batched {
-            _ if is_one => shape.with_example(&[255, 130, 67]),
-            true => shape.with_example(&[131, 67, 45, 3]).with_batches(3),
-            false => shape.with_example(&[131, 67, 45, 3]),
-        }
+        let example = if is_one { &[255, 130, 67][..] } else { &[131, 67, 45, 3] };
+        let others = [(gather, 90), (scatter, 300)].into_iter().filter(|(is, _)| *is).map(|(_, rows)| rows);
+        let shape = shape.with_example(&example.iter().copied().chain(others).collect::<Vec<i64>>());
+        if self.batched { shape.with_batches(3) } else { shape }
     }
 }

@@ -5,6 +5,8 @@ mod baseline;
 mod blocks;
 mod each;
 mod elementwise;
+mod grouping;
+mod indexed;
 mod product;
 mod quantised;
 mod rows;

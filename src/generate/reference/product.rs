@@ -5,33 +5,52 @@ use core::ops::Range;
 use smallvec::SmallVec;
 
 use super::baseline::{Given, GivenSums};
+use super::grouping::Grouping;
+use super::indexed::{Scattered, named};
 use super::quantised::Quantised;
-use super::sums::{Computed, ComputedSums, Grouping};
+use super::sums::{Computed, ComputedSums};
 use crate::dtype::DType;
 use crate::expr::{Accept, Bounds, Evaluator, ExprError, MAX_INPUTS, Outputs};
-use crate::plan::{Accepted, Case, Cursor, Groups, InputElement, Product, Reference, ReferenceError, SCALED_K, SCALES};
+use crate::plan::{
+    Accepted, Case, Cursor, Groups, Indexed, InputElement, Product, Reference, ReferenceError, SCALED_K, SCALES,
+};
 use crate::tensor::parallel::GRAIN;
 use crate::tensor::{Elements, Tensor, carried};
 
 impl Reference for Product {
     fn accepted<'a>(&'a self, case: &Case<'a, '_>) -> Result<Vec<Box<dyn Accepted + 'a>>, ReferenceError> {
         let evaluator = self.epilogue().evaluator(case.scalars).map_err(|e| case.unfit(e.found))?;
-        let ends = self.groups().operand().and_then(|_| case.inputs.split_last());
-        let inputs = ends.map_or(case.inputs, |(_, matrices)| matrices);
-        let extents = product_extents(self, case.scalars, inputs, ends.map(|(ends, _)| ends.shape()));
+        let Indexed { gather, scatter } = self.indices();
+        let mut inputs = case.inputs;
+        // What says which rows there are comes last.
+        let [scatter, gather, ends] = [scatter, gather, self.groups().operand().is_some()].map(|is| {
+            let (last, others) = inputs.split_last().filter(|_| is)?;
+            inputs = others;
+            Some(*last)
+        });
+        let rows = gather.or(scatter).map(Tensor::shape);
+        let extents = product_extents(self, case.scalars, inputs, [rows, ends.map(Tensor::shape)]);
         let extents = extents.ok_or_else(|| case.unfit(format!("{:?}, which do not fit together", case.inputs)))?;
-        if ends.is_some() || self.quantiser().is_some() {
+        if inputs.len() < case.inputs.len() || self.quantiser().is_some() {
             case.alone()?;
         }
         let sums = match case.baseline {
             Some(baseline) if extents[2] > 0 => Sums::Given(Given::new(baseline, case.inputs, extents, self)?),
             _ => {
                 let scales = self.scales(inputs).zip(self.block_scales());
-                let groups = Grouping::of(self.groups(), ends.map(|(ends, _)| *ends), extents[0]);
-                Sums::Computed(Computed::new(inputs[0], inputs[1], extents, self.arithmetic(), scales).grouped(groups))
+                let groups = Grouping::of(self.groups(), ends, [extents[0], extents[2]]);
+                let sums = Computed::new(inputs[0], inputs[1], extents, self.arithmetic(), scales).grouped(groups);
+                let rows_of_a = gather.map(|index| named(index, inputs[0].shape()[0]));
+                Sums::Computed(match rows_of_a {
+                    Some(rows) => sums.gathered(&rows),
+                    None => sums,
+                })
             }
         };
-        let matrices = Matrices::new(self, evaluator, (case, inputs), sums);
+        let matrices = Matrices::new(self, evaluator, (case, inputs), sums, extents);
+        if let Some(index) = scatter {
+            return Ok(vec![Box::new(Scattered::new(matrices, index, case)?)]);
+        }
         let Some(quantiser) = self.quantiser() else { return Ok(vec![Box::new(matrices)]) };
         let quantiser = quantiser.evaluator(&[]).map_err(|e| case.unfit(e.found))?;
         Ok(Quantised::both(matrices, &quantiser))
@@ -41,15 +60,32 @@ impl Reference for Product {
         self.usual_scalar(index)
     }
 
+    /// Groups of about one length, rows of A in another order, and each row of D once.
+    fn usual_index(&self, operand: &str, at: i64, extents: &[i64]) -> Option<i64> {
+        let [m, _, k, others @ ..] = extents else { return None };
+        let (of, last) = (if self.groups() == Groups::K { k } else { m }, others.last().copied().unwrap_or(0));
+        let groups = others.first().copied().unwrap_or(1).max(1);
+        match operand {
+            "Offsets" => Some(of * (at + 1) / groups),
+            "Counts" => Some((at * 7919 + of / 2) % (of + 1)),
+            "Gather" => Some(at * 7919 % others.get(usize::from(self.groups() != Groups::None))?.max(&1)),
+            "Scatter" => Some(last - 1 - at),
+            _ => None,
+        }
+    }
+
     /// Two for each product that is added.
     fn flop(&self, extents: &[i64]) -> Option<f64> {
-        // Each row is of one group.
-        let extents = if self.groups() == Groups::Rows { extents.get(..3)? } else { extents };
+        // Each row, or each k, is of one group.
+        let is_once = matches!(self.groups(), Groups::Rows | Groups::K);
+        let extents = if is_once { extents.get(..3)? } else { extents };
         Some(2.0 * extents.iter().map(|extent| *extent as f64).product::<f64>())
     }
 
     fn product(&self) -> Option<&Product> {
-        (self.groups() == Groups::None && self.quantiser().is_none()).then_some(self)
+        let is_plain =
+            self.groups() == Groups::None && self.indices() == Indexed::default() && self.quantiser().is_none();
+        is_plain.then_some(self)
     }
 }
 
@@ -107,13 +143,23 @@ impl SumsFrom<'_> {
 }
 
 /// `[M, N, K, L]` of D, where K is 0 if these scalars spare the factors; `None` where the shapes do not belong together.
-fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Tensor], ends: Option<&[i64]>) -> Option<[i64; 4]> {
+fn product_extents(
+    product: &Product,
+    scalars: &[f64],
+    inputs: &[&Tensor],
+    [rows, ends]: [Option<&[i64]>; 2],
+) -> Option<[i64; 4]> {
     let (factors, rest) = inputs.split_at_checked(2)?;
     let [a, b] = [factors[0].shape(), factors[1].shape()];
-    let ([m, k, batches @ ..], [k_b, n, batches_b @ ..]) = (a, b) else { return None };
-    let shape: Vec<i64> = [*m, *n].into_iter().chain(batches.iter().copied()).collect();
+    let ([rows_a, k, batches @ ..], [k_b, n, batches_b @ ..]) = (a, b) else { return None };
+    // Where an index names rows of A, the product has as many as that.
+    let m = rows.map_or(Some(rows_a), <[i64]>::first)?;
+    (product.indices().gather || m == rows_a).then_some(())?;
+    let of_k = product.groups() == Groups::K;
+    let matrices = if of_k { ends? } else { batches };
+    let shape: Vec<i64> = [*m, *n].into_iter().chain(matrices.iter().copied()).collect();
     let (rest, scales) = rest.split_at_checked(rest.len().checked_sub(product.scale_tensors())?)?;
-    let of_groups = ends.unwrap_or(batches);
+    let of_groups = ends.filter(|_| !of_k).unwrap_or(batches);
     let is_other = |other: &[i64]| other == shape || (other.len() == 3 && other == [&[*m, *n], of_groups].concat());
     let fits = k == k_b && of_groups == batches_b && rest.iter().all(|t| is_other(t.shape()));
     let fits = fits && (batches.is_empty() || batches == of_groups);
@@ -124,9 +170,9 @@ fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Tensor], ends:
         t.shape().iter().eq(own.iter().chain(matrices))
     });
     let fits = fits && scaled;
-    (fits && batches.len() == usize::from(product.is_batched())).then_some(())?;
+    (fits && matrices.len() == usize::from(product.is_batched())).then_some(())?;
     let k = if product.reads_factors(scalars) { *k } else { 0 };
-    Some([*m, *n, k, batches.first().copied().unwrap_or(1)])
+    Some([*m, *n, k, matrices.first().copied().unwrap_or(1)])
 }
 
 /// The matrices of one product.
@@ -154,11 +200,9 @@ impl<'a> Matrices<'a> {
         evaluator: Evaluator,
         (case, inputs): (&Case<'a, '_>, &[&'a Tensor]),
         sums: Sums<'a>,
+        [m, n, _, l]: [i64; 4],
     ) -> Self {
-        let shape = match inputs {
-            [a, b, ..] => [&a.shape()[..1], &b.shape()[1..2], &a.shape()[2..]].concat(),
-            _ => Vec::new(),
-        };
+        let shape = [m, n].into_iter().chain(product.is_batched().then_some(l)).collect();
         Self {
             evaluator,
             sums,

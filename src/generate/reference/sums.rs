@@ -1,13 +1,14 @@
 //! Bounds of sums of products: every accumulator of a product of matrices.
 
 use super::blocks::Blocks;
+use super::grouping::Grouping;
 use super::spread::{Spread, Terms};
 use super::tf32;
 use crate::dtype::DType;
 use crate::expr::Bounds;
-use crate::plan::{Arithmetic, BlockScales, Groups};
+use crate::plan::{Arithmetic, BlockScales};
 use crate::tensor::parallel::GRAIN;
-use crate::tensor::{Elements, Scalar, Tensor, with_scalar};
+use crate::tensor::{Scalar, Tensor, with_scalar};
 
 /// The factors of the sums over k of `A(m,k,l) * B(k,n,l)`.
 pub(super) struct Computed {
@@ -19,54 +20,19 @@ pub(super) struct Computed {
     steps: [Vec<f32>; 2],
     pub(super) n: usize,
     pub(super) k: usize,
-    /// Matrices of A, and of D.
+    /// Matrices of A.
+    of_a: usize,
+    /// Matrices of D.
     batches: usize,
     groups: Grouping,
     /// For each l and n, whether all elements of B are integers.
     pub(super) integers: Vec<bool>,
     /// Of A and B, the sizes that what is smaller counts as.
     pub(super) least: [f64; 2],
+    arithmetic: Arithmetic,
     pub(super) spread: Spread,
     /// The scales of blocks.
     blocks: Option<Blocks>,
-}
-
-/// The matrix of B that a row is multiplied with.
-pub(super) enum Grouping {
-    /// That of its own batch.
-    None,
-    /// That of its group, by row.
-    Rows(Vec<Option<usize>>),
-    /// That of its batch, which has so many rows.
-    Masked(Vec<usize>),
-}
-
-impl Grouping {
-    /// Of M rows in groups with these ends, or counts.
-    pub(super) fn of(groups: Groups, ends: Option<&Tensor>, m: i64) -> Self {
-        let m = usize::try_from(m).unwrap_or(0);
-        let all = ends.into_iter().flat_map(|tensor| Elements::starting_at(tensor, 0));
-        let ends = all.map(|(end, _)| (end as i64).clamp(0, m as i64) as usize);
-        match groups {
-            Groups::None => Grouping::None,
-            Groups::Masked => Grouping::Masked(ends.collect()),
-            Groups::Rows => {
-                let mut rows = Vec::with_capacity(m);
-                ends.enumerate().for_each(|(group, end)| rows.resize(end.max(rows.len()), Some(group)));
-                rows.resize(m, None);
-                Grouping::Rows(rows)
-            }
-        }
-    }
-
-    /// None where a row is of no group.
-    pub(super) fn matrix(&self, m: usize, l: usize) -> Option<usize> {
-        match self {
-            Grouping::None => Some(l),
-            Grouping::Rows(rows) => rows.get(m).copied().flatten(),
-            Grouping::Masked(counts) => counts.get(l).filter(|count| m < **count).map(|_| l),
-        }
-    }
 }
 
 /// Bounds of the sums, in row-major order of `(m,n,l)`.
@@ -122,9 +88,9 @@ impl Computed {
         scales: Option<([&Tensor; 2], BlockScales)>,
     ) -> Self {
         let [_, n, k, batches] = extents.map(|e| e.max(0) as usize);
-        let of_b = b.shape().get(2).map_or(1, |l| (*l).max(0) as usize);
+        let [of_a, of_b] = [a, b].map(|factor| factor.shape().get(2).map_or(1, |l| (*l).max(0) as usize));
         let least = [a, b].map(|factor| least(factor.dtype(), arithmetic));
-        let (a, b) = if k == 0 { (Vec::new(), Vec::new()) } else { (packed(a, batches), packed(b, of_b)) };
+        let (a, b) = if k == 0 { (Vec::new(), Vec::new()) } else { (packed(a, of_a), packed(b, of_b)) };
         let (mut a, mut b, mut steps) = (a, b, [Vec::new(), Vec::new()]);
         if arithmetic == Arithmetic::Tf32 {
             steps = [&mut a, &mut b].map(|factor| tf32::round_all(factor));
@@ -136,7 +102,8 @@ impl Computed {
         }
         let spread = Spread::of(k, arithmetic);
         let blocks = scales.map(|(scales, rows)| Blocks::new(scales, rows));
-        Self { a, b, steps, n, k, batches, groups: Grouping::None, integers, least, spread, blocks }
+        let groups = Grouping::None;
+        Self { a, b, steps, n, k, of_a, batches, groups, integers, least, arithmetic, spread, blocks }
     }
 
     /// The same of groups of rows.
@@ -144,12 +111,26 @@ impl Computed {
         Self { groups, ..self }
     }
 
+    /// The same with these rows of A; zeros where there is none.
+    pub(super) fn gathered(mut self, rows: &[Option<usize>]) -> Self {
+        let k = self.k;
+        let of = |all: &Vec<f32>| -> Vec<f32> {
+            let row = |row: &Option<usize>| row.map_or_else(|| vec![0.0; k], |row| all[row * k..][..k].to_vec());
+            rows.iter().flat_map(row).collect()
+        };
+        for all in [&mut self.a, &mut self.steps[0]].into_iter().filter(|all| !all.is_empty()) {
+            *all = of(all);
+        }
+        self
+    }
+
     pub(super) fn row_of_a(&self, m: usize, l: usize) -> &[f32] {
         self.row(&self.a, m, l)
     }
 
     fn row<'a>(&self, of: &'a [f32], m: usize, l: usize) -> &'a [f32] {
-        let rows = of.len() / (self.k * self.batches).max(1);
+        let rows = of.len() / (self.k * self.of_a).max(1);
+        let l = l.min(self.of_a.saturating_sub(1));
         of.get((l * rows + m) * self.k..).map_or(&[], |rest| &rest[..self.k])
     }
 
@@ -201,7 +182,8 @@ impl Computed {
         let row = self.row_of_a(m, l);
         let (mut sums, mut sizes) = (vec![0.0_f64; self.n], vec![0.0_f64; self.n]);
         let [least_a, least_b] = self.least;
-        for (k, a) in row.iter().enumerate() {
+        let range = self.groups.range(l, row.len());
+        for (k, a) in row.iter().enumerate().take(range.end).skip(range.start) {
             let b = &self.b[(of_b * self.k + k) * self.n..][..self.n];
             let a = f64::from(*a);
             let size_a = counted(a, least_a);
@@ -213,7 +195,8 @@ impl Computed {
             }
         }
         let integers = row.iter().all(|x| is_integer(*x));
-        let spread = self.spread;
+        let whole = range == (0..row.len());
+        let spread = if whole { self.spread } else { Spread::of(range.len(), self.arithmetic) };
         let moved = self.moved(m, [l, of_b]);
         let bounds = |(n, (sum, size)): (usize, (&f64, &f64))| {
             // A sum of sums: it adds this many numbers itself.
@@ -227,7 +210,8 @@ impl Computed {
                 let error = spread.error(size) + moved;
                 return Bounds::between(sum - error, sum + error);
             }
-            beyond(spread, row, self.column_of_b(n, of_b), moved)
+            let column = self.column_of_b(n, of_b).take(range.end).skip(range.start);
+            beyond(spread, &row[range.clone()], column, moved)
         };
         sums.iter().zip(&sizes).enumerate().map(bounds).collect()
     }

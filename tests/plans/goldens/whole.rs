@@ -164,10 +164,16 @@ const ONLY_VALUES: [(&str, &str); 15] = [
 ];
 
 /// Templates that no kernel of the catalogue has.
-const ELSEWHERE: [(&str, &str); 6] = [
+const ELSEWHERE: [(&str, &str); 12] = [
     ("gemm/groups.cuh", "groups of rows: `exec_ptx` runs products of them"),
     ("gemm/scheduler_grouped.cuh", "which group a tile is of: the same"),
     ("gemm/store_group.cuh", "the last rows of a group: the same"),
+    ("gemm/groups_k.cuh", "groups along K: `exec_ptx` runs products of them"),
+    ("gemm/cooperative_k.cuh", "the last k-tile of such a group: the same"),
+    ("gemm/gather_tile.cuh", "rows of A that an index names: `exec_ptx::grouped` runs products of them"),
+    ("gemm/scatter.cuh", "rows of D that an index names: the same"),
+    ("gemm/scatter_part.cuh", "the same, by warps"),
+    ("gemm/store_rows.cuh", "the same, by warpgroups"),
     ("gemm/quantise.cuh", "a D with scales of its own: `exec_ptx` runs products with one"),
     ("gemm/scaled.cuh", "scales of blocks: `exec_ptx::narrow` runs them in each kind of tile"),
     ("dispatch.rs", "a module that chooses among measured kernels: `build` tests it"),

@@ -145,6 +145,9 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("parts of K of a tile with few columns", rejected("tile=64x32x64\nsplit_k=4")),
         ("groups of rows whose tiles are shared", rejected("groups=rows\nstream_k=16")),
         ("batches of groups of columns", rejected("groups=masked\nbatched=true\nd=col")),
+        ("groups along K of operands that lie along K", rejected("groups=k\nschedule=pingpong\ntile=128x128x64")),
+        ("an index of rows that lie in columns", rejected("gather=true\na=col\nbatched=true")),
+        ("an index of rows of tiles that are shared", rejected("scatter=true\nstream_k=16\nd=col")),
         (
             "scales of 128 rows of groups that begin at any row",
             narrow("groups=rows\ndtype=e4m3\npromote=128\ntile=128x128x128\nscale_a=128x128\nscale_b=128x128"),

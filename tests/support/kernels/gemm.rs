@@ -4,7 +4,7 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::expr::{Compute, Function};
-use cutemplate::plan::{Groups, Plan};
+use cutemplate::plan::{Groups, Operand, Plan, ProblemShape};
 use cutemplate::recipe::gemm::{Block, Consumers, Factors, ScaleType};
 use cutemplate::recipe::product::{Extents, Major};
 use cutemplate::recipe::{Gemm, Raster, Recipe};
@@ -149,13 +149,28 @@ pub(crate) fn drawn(index: u64) -> Gemm {
     // Groups are drawn by numbers of their own.
     let of_groups = &mut Random::new(84, index);
     if of_groups.chance(25) {
-        recipe.groups = of_groups.pick(&[Groups::Rows, Groups::Masked]);
+        recipe.groups = of_groups.pick(&[Groups::Rows, Groups::Rows, Groups::Masked, Groups::K]);
         if !any {
+            match (recipe.groups, recipe.dtype) {
+                (Groups::K, Factors::F16 | Factors::Bf16) => {
+                    (recipe.a, recipe.b, recipe.schedule) = (Major::Col, Major::Row, Consumers::Cooperative);
+                }
+                (Groups::K, _) => recipe.groups = Groups::Rows,
+                _ => {}
+            }
             (recipe.batched, recipe.d, recipe.split_k) = (false, Major::Row, 1);
             (recipe.stream_k, recipe.sm80_stream_k) = (0, 0);
             if recipe.groups == Groups::Rows && recipe.scale_a.is_some() {
                 recipe.scale_a = Some(Block::Row);
             }
+        }
+    }
+    if of_groups.chance(20) {
+        (recipe.gather, recipe.scatter) = of_groups.pick(&[(true, false), (false, true), (true, true)]);
+        if !any {
+            (recipe.batched, recipe.d, recipe.stream_k, recipe.sm80_stream_k) = (false, Major::Row, 0, 0);
+            recipe.a = if recipe.gather { Major::Row } else { recipe.a };
+            recipe.groups = if recipe.groups == Groups::Rows { Groups::Rows } else { Groups::None };
         }
     }
     if is_full {
@@ -192,12 +207,13 @@ pub(crate) fn parts(index: u64, plan: &Plan, arch: Arch) -> Vec<Kernel> {
 pub(crate) fn sized(plan: &Plan, extents: &[i64; 3], gap: Option<i64>, fill: Fill, seed: u64) -> Problem {
     let batches = last_extent(plan).then_some(3);
     let extents: Vec<i64> = extents.iter().copied().chain(batches).collect();
-    let mut problem = placed(plan, &extents, gap, fill, seed);
-    problem.planted.extend(drawn_ends(plan, &mut Random::new(85, seed), &extents));
+    let mut problem = placed(plan, &named(plan, &extents), gap, fill, seed);
+    problem.planted.extend(drawn_indices(plan, &mut Random::new(85, seed), &extents));
     problem
 }
 
-/// The same of groups of rows with these ends, or counts.
+/// The same of groups of rows with these ends, or counts, where it has groups. Where an index names rows, A has half as many as the product,
+/// and D more. Some indices name no row.
 pub(crate) fn grouped(
     plan: &Plan,
     [m, n, k]: [i64; 3],
@@ -206,37 +222,69 @@ pub(crate) fn grouped(
     fill: Fill,
     seed: u64,
 ) -> Problem {
-    let mut problem = placed(plan, &[m, n, k, ends.len() as i64], gap, fill, seed);
-    let operand = ends_of(plan).expect("ends of groups");
-    problem.planted.extend(planted_ends(operand, ends));
+    let mut problem = placed(plan, &named(plan, &[m, n, k, ends.len() as i64]), gap, fill, seed);
+    problem.planted.extend(indices(plan, [m, m / 2 + 3, m + 41], ends, seed as i64));
     problem
 }
 
-/// The operand with the ends of groups, or with how many rows each has.
-fn ends_of(plan: &Plan) -> Option<usize> {
-    plan.operands().iter().position(|operand| ["Offsets", "Counts"].contains(&&*operand.name))
+/// The extents of a problem in its order, of M, N, K and what counts batches or groups: where an index names rows, A has half as many as the
+/// product, and D more.
+pub(super) fn named(plan: &Plan, extents: &[i64]) -> Vec<i64> {
+    let names = plan.problem_shape().map_or(&[][..], ProblemShape::extents);
+    let extent = |name: &String| match name.as_str() {
+        "M" => extents[0],
+        "N" => extents[1],
+        "K" => extents[2],
+        "R" => extents[0] / 2 + 3,
+        "S" => extents[0] + 41,
+        _ => extents.get(3).copied().unwrap_or(1),
+    };
+    names.iter().map(extent).collect()
 }
 
-fn planted_ends(operand: usize, ends: &[i64]) -> impl Iterator<Item = (usize, Vec<u64>, f32)> {
-    (0..).zip(ends).map(move |(group, end)| (operand, vec![group], *end as f32))
+/// What ends of groups and indices of rows hold. Some indices name no row, and no two the same row of D.
+fn indices(
+    plan: &Plan,
+    [m, of_a, of_d]: [i64; 3],
+    ends: &[i64],
+    step: i64,
+) -> impl Iterator<Item = (usize, Vec<u64>, f32)> {
+    let values = move |(operand, of): (usize, &Operand)| {
+        let values: Vec<i64> = match &*of.name {
+            "Offsets" | "Counts" => ends.to_vec(),
+            "Gather" => (0..m).map(|row| (row * 31 + step) % (of_a + 4) - 2).collect(),
+            // Each row once: 7919 is a prime.
+            "Scatter" => (0..m)
+                .map(|row| if row % 11 == 7 { [-1, of_d][row as usize % 2] } else { (row * 7919 + step) % of_d })
+                .collect(),
+            _ => Vec::new(),
+        };
+        (0..).zip(values).map(move |(at, value)| (operand, vec![at], value as f32)).collect::<Vec<_>>()
+    };
+    plan.operands().iter().enumerate().flat_map(values)
 }
 
-/// What the groups of a problem are, where it has any: ends or counts within its rows, now and then outside.
-pub(super) fn drawn_ends(plan: &Plan, random: &mut Random, extents: &[i64]) -> Vec<(usize, Vec<u64>, f32)> {
-    let (Some(operand), &[m, _, _, groups]) = (ends_of(plan), extents) else { return Vec::new() };
+/// The same for a problem of M, N, K and so many groups: ends or counts within its rows, or its K, now and then outside.
+pub(super) fn drawn_indices(plan: &Plan, random: &mut Random, extents: &[i64]) -> Vec<(usize, Vec<u64>, f32)> {
+    let names = ["Offsets", "Counts", "Gather", "Scatter"];
+    if !plan.operands().iter().any(|operand| names.contains(&&*operand.name)) {
+        return Vec::new();
+    }
+    let along_k = plan.settings().get("groups").is_some_and(|groups| groups == "k");
+    let most = if along_k { extents[2] } else { extents[0] };
     let outside = if random.chance(10) { 70 } else { 0 };
-    let mut end = |_| random.below((m + 1 + 2 * outside) as usize) as i64 - outside;
-    let mut ends: Vec<i64> = (0..groups).map(&mut end).collect();
-    if plan.operands()[operand].name == "Offsets" && random.chance(90) {
+    let mut end = |_| random.below((most + 1 + 2 * outside) as usize) as i64 - outside;
+    let mut ends: Vec<i64> = (0..extents.get(3).copied().unwrap_or(0)).map(&mut end).collect();
+    if random.chance(90) && plan.operands().iter().any(|operand| &*operand.name == "Offsets") {
         ends.sort_unstable();
-        // Rows of no group remain behind the last one, or none.
+        // Behind the last group there are rows of none, or there are not.
         if random.chance(50)
             && let Some(last) = ends.last_mut()
         {
-            *last = m;
+            *last = most;
         }
     }
-    planted_ends(operand, &ends).collect()
+    indices(plan, [extents[0], extents[0] / 2 + 3, extents[0] + 41], &ends, random.below(1000) as i64).collect()
 }
 
 fn placed(plan: &Plan, extents: &[i64], gap: Option<i64>, fill: Fill, seed: u64) -> Problem {

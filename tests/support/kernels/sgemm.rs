@@ -10,7 +10,7 @@ use cutemplate::recipe::sgemm::{SmemLayout, Variant};
 use cutemplate::recipe::{Sgemm, TensorSpec};
 use cutemplate::verify::Fill;
 
-use super::gemm::drawn_ends;
+use super::gemm::{drawn_indices, named};
 use super::problem::SCALARS as SCALAR_VALUES;
 use super::{Kernel, Problem, Random};
 use crate::expr::{SCALARS, Sample};
@@ -323,7 +323,8 @@ pub(super) fn problem(plan: &Plan, random: &mut Random, products: i64) -> Proble
 
 /// Whether the problems of a product have an extent beside M, N and K.
 pub(super) fn last_extent(plan: &Plan) -> bool {
-    plan.problem_shape().is_some_and(|shape| shape.extents().len() > 3)
+    plan.problem_shape()
+        .is_some_and(|shape| shape.extents().iter().any(|name| !["M", "N", "K", "R", "S"].contains(&name.as_str())))
 }
 
 /// Around a border of tiles, or any.
@@ -375,7 +376,7 @@ fn degenerate(kernel: &Kernel) -> Vec<Problem> {
 
 /// One of these extents, with layouts, scalars and inputs of its own.
 fn of(plan: &Plan, random: &mut Random, extents: &[i64]) -> Problem {
-    let shapes = plan.shapes(extents).expect("extents of a product");
+    let shapes = plan.shapes(&named(plan, extents)).expect("extents of a product");
     let (layouts, in_place) = Problem::placed(plan.operands(), random, &shapes);
     let factors = random.pick(&[Fill::Integers, Fill::Integers, Fill::Normal]);
     // Whatever is not read may hold anything, and the rest is passed on.
@@ -393,6 +394,6 @@ fn of(plan: &Plan, random: &mut Random, extents: &[i64]) -> Problem {
             }
         }
     }
-    planted.extend(drawn_ends(plan, random, extents));
+    planted.extend(drawn_indices(plan, random, extents));
     Problem { layouts, in_place, scalars, fills, planted, seed: random.word() >> 32 }
 }

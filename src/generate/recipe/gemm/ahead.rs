@@ -37,7 +37,7 @@ pub(super) fn registers(needs: &Needs<'_>, given: Option<u32>, keeps: bool) -> V
     let words: Vec<u64> = needs.reads.iter().map(|operand| words(needs, operand, staged)).collect();
     let is_together = needs.tiling.teams() == 1 && needs.tiling.splits() == 1 && needs.recipe.groups == Groups::None;
     // A quantised tile is read as a whole.
-    let is_together = is_together && needs.recipe.scale_d.is_none();
+    let is_together = is_together && needs.recipe.scale_d.is_none() && !needs.recipe.scatter;
     let have_addresses = needs.reads.len() <= TENSORS && !needs.reads.iter().any(is_strided);
     if is_together && have_addresses && words.iter().sum::<u64>() <= room { words } else { Vec::new() }
 }

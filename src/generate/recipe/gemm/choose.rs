@@ -200,7 +200,9 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [rows, columns] = [asks_a * of_a * rows, asks_b * of_b * columns];
     let asked = 2.0 * k * (rows / along_n as f64 + columns / along_m as f64);
     // L2 gives data shared by a cluster once, but each of its CTAs takes it in.
-    let l2 = if along_m * along_n * splits == 1 { L2_ALONE } else { L2 };
+    // CTAs with a part of K each copy for themselves, too; narrow ones were timed (`benches/NOTES.md`, few rows).
+    let apart = splits == 1 || bn < 64;
+    let l2 = if along_m * along_n == 1 && apart { L2_ALONE } else { L2 };
     let loads = (asked * ctas as f64 / l2).max(2.0 * k * (rows + columns) / INGEST);
     let loads = if bn < 64 { loads.max(asked / ASKS) } else { loads };
     let mainloop = both(products, loads);
@@ -218,7 +220,7 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let read = factors_from_memory(&recipe, problem, [running, resident]);
     let written = 2.0 * m * n * (1.0 + shared_sectors(problem, bn * along_n));
     // If all multiprocessors read their part of one operand once, they reach a copy's rate.
-    let each_once = turns <= 1 && splits == 1 && load.is_none() && 10 * ctas >= 9 * machine.sms;
+    let each_once = turns <= 1 && apart && load.is_none() && 10 * ctas >= 9 * machine.sms;
     let streams = if each_once && tiles(&recipe, problem).contains(&1) { 1.0 } else { copy };
     let bytes = (read / streams + written / copy) / machine.copy;
     let shared = load.map_or(0.0, |Load { share, pieces, sums, .. }| {

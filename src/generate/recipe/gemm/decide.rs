@@ -44,6 +44,8 @@ impl Isa {
     fn direct(self, recipe: &Gemm, tiling: &Tiling) -> Result<Option<Tiling>, LayoutError> {
         match self {
             Isa::Sm80 => Ok(None),
+            // The kernel itself stores rows wherever they lie.
+            Isa::Sm90a if recipe.scatter => Ok(None),
             Isa::Sm90a => entries::direct(recipe, tiling).map(Some),
         }
     }
@@ -111,6 +113,7 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
         .epilogue()
         .product(&mut checks)
         .map(|product| product.computed(recipe.arithmetic()).scaled_by_blocks(recipe.block_scales()))
+        .map(|product| product.indexed(recipe.indices()))
         .map(|product| if recipe.scale_d.is_some() { product.quantised() } else { product });
     let fits = settings(recipe, &mut checks);
     let mut parts = Vec::new();

@@ -27,6 +27,32 @@ pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutErr
     Ok(direct)
 }
 
+/// The tiling of the kernel for a D whose rows an index names. Each row is stored in vectors of 16 bytes where these are aligned and whole.
+pub(super) fn scattered(recipe: &Gemm, tiling: Tiling) -> Result<Tiling, LayoutError> {
+    let (threads, size) = (1_i64 << tiling.threads_of_tile().max(1).ilog2(), recipe.out.bytes());
+    let (mut scattered, vector) = (tiling, VECTOR / size.0 as i64);
+    for copy in scattered.copies.iter_mut().filter(|copy| copy.from == Place::Shared("D")) {
+        let [rows, columns] = copy.tile;
+        let along = 1_i64 << (columns / vector).trailing_zeros();
+        copy.name = "CopyD";
+        copy.to = recipe.result(size);
+        copy.engine = by_vectors([(threads / along).min(rows), along], vector)?;
+        copy.guard = Guard::Elements;
+        copy.completes = Completion::Program;
+    }
+    Ok(scattered)
+}
+
+/// Bytes of a vector.
+const VECTOR: i64 = 16;
+
+/// So many rows of threads, each with a vector.
+fn by_vectors([rows, along]: [i64; 2], vector: i64) -> Result<Engine, LayoutError> {
+    let threads = Layout::new(pair([rows, along])?, pair([along, 1])?)?;
+    let values = Layout::new(pair([1, vector])?, pair([0, 1])?)?;
+    Ok(Engine::Threads { op: CopyOp::Universal(Bytes(VECTOR as u64)), threads, values })
+}
+
 /// Sums of a part of K: a tile of its own for each part, which the threads that have accumulated it write to the workspace.
 fn sums() -> Place {
     Place::Global(Global { align: Bytes(8), multiple: 2, whole: true, ..Global::matrix("W") })
@@ -110,6 +136,11 @@ pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         split: None,
     };
     let (mut smem, mut copies) = (Vec::new(), vec![pack.clone()]);
+    if recipe.gather {
+        let vector = recipe.dtype.vector();
+        let engine = by_vectors([PACKS / (columns / vector), columns / vector], vector)?;
+        copies.push(TileCopy { name: "Gather", what: "packing of rows that an index names", engine, ..pack.clone() });
+    }
     if recipe.turns().contains(&true) {
         // Neighbours along either mode lie in different banks.
         smem.push(SmemTensor {

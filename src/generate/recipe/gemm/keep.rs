@@ -33,6 +33,7 @@ pub(super) fn registers(needs: &Needs<'_>) -> u64 {
 fn keeps(needs: &Needs<'_>, staged: &SmemTensor, given: Option<u32>) -> bool {
     let [_, _, buffers] = staged.extents();
     needs.recipe.groups == Groups::None
+        && !needs.recipe.scatter
         && needs.recipe.epilogue.is_short(OPERATIONS)
         && needs.recipe.epilogue.outputs() == 1
         && needs.tensors() <= TENSORS

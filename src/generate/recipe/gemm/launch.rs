@@ -3,9 +3,12 @@
 use super::Gemm;
 use super::decide::Part;
 use crate::dtype::DType;
-use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType, Product, SCALE_D, SCALES, WORKSPACE};
+use crate::expr::Compute;
+use crate::plan::{
+    Field, Given, Groups, Indexed, ModeStride, Operand, ParamStruct, ParamType, Product, SCALE_D, SCALES, WORKSPACE,
+};
 use crate::recipe::Isa;
-use crate::recipe::product::{Fields, number, stride_params};
+use crate::recipe::product::{Epilogue, Fields, number, stride_params};
 use crate::view::{Access, ViewLayout, ViewRef};
 
 /// The parameter struct of a text: tensor maps, addresses, strides, extents, scalars.
@@ -17,7 +20,8 @@ pub(super) fn params(part: &Part) -> ParamStruct {
     let of = Fields { operands: &operands, l, scalars, alpha, compute };
     let mut fields: Vec<Field> = Vec::new();
     if part.isa == Isa::Sm90a {
-        let mapped = operands.iter().take(2).chain(recipe.outputs(&operands));
+        let stored = if recipe.scatter { &[] } else { recipe.outputs(&operands) };
+        let mapped = operands.iter().take(2).chain(stored);
         fields.extend(mapped.map(|Operand { name, param, access, .. }| {
             let doc = match access {
                 Access::Write | Access::ReadWrite => {
@@ -37,7 +41,7 @@ pub(super) fn params(part: &Part) -> ParamStruct {
         let docs = [("each_a", "A"), ("each_b", "B")];
         fields.extend(docs.map(|(name, of)| number(name, &format!("1 if each batch has its own {of}, else 0"))));
     }
-    if part.isa == Isa::Sm90a {
+    if part.isa == Isa::Sm90a && !recipe.scatter {
         let doc = "1 if D is larger than L2, so that its stores should not stay there, else 0";
         fields.push(number("passes_l2", doc));
     }
@@ -65,13 +69,30 @@ pub(super) fn params(part: &Part) -> ParamStruct {
         let doc = "f32 elements of the workspace before the partial sums".to_owned();
         fields.push(("sums".to_owned(), ParamType::I64, doc, Given::Follows));
     }
-    fields.extend(of.extents());
+    fields.extend(extents(recipe, &operands, of.extents()));
     fields.extend(of.scalars());
     if recipe.is_turned() {
         let pairs = pairs(&operands);
         fields.iter_mut().for_each(|(.., given)| *given = argument(*given, &pairs));
     }
     ParamStruct::new(fields)
+}
+
+/// The extents, and the rows of an A and of a D that an index names: M is how many indices there are.
+fn extents(recipe: &Gemm, operands: &[Operand], all: impl Iterator<Item = Field>) -> Vec<Field> {
+    let find = |name: &str| operands.iter().position(|operand| operand.name == name);
+    let rows = |tensor| Given::Extent { tensor, mode: 0 };
+    let of_product = recipe.indices().operands().find_map(find);
+    let all = all.map(|(name, ty, doc, given)| {
+        let given = of_product.filter(|_| name == "m").map_or(given, rows);
+        (name, ty, doc, given)
+    });
+    let named = [(recipe.gather, "rows_a", "A"), (recipe.scatter, "rows_d", "D")].into_iter().filter(|(is, ..)| *is);
+    let field = |(_, name, of): (bool, &str, &str)| {
+        let (name, doc) = (name.to_owned(), format!("rows of {of}"));
+        Some((name, ParamType::I32, doc, rows(find(of)?)))
+    };
+    all.chain(named.filter_map(field)).collect()
 }
 
 /// Where a factor is copied from: as it lies, or packed.
@@ -179,17 +200,44 @@ impl Part {
 }
 
 impl Gemm {
+    pub(super) fn epilogue(&self) -> Epilogue<'_> {
+        let Gemm { epilogue: function, aux, groups, .. } = self;
+        // An i32 has more bits than the fraction of an f32.
+        let compute = if self.out == DType::I32 { Compute::I32 } else { Compute::F32 };
+        Epilogue { function, aux, batched: self.have_l("D"), groups: *groups, outputs: 2, compute }
+    }
+
+    /// Which rows an index names.
+    pub(super) fn indices(&self) -> Indexed {
+        Indexed { gather: self.gather, scatter: self.scatter }
+    }
+
+    /// Whether a launch knows how many matrices of D there are: batches, or groups along K.
+    pub(super) fn has_batches(&self) -> bool {
+        self.batched || self.groups == Groups::K
+    }
+
+    /// Whether an operand has a last mode L.
+    pub(super) fn have_l(&self, operand: &str) -> bool {
+        self.groups.have_l(operand, self.batched)
+    }
+
     /// The operands as the text has them.
     pub(super) fn operands(&self, product: &Product) -> Vec<Operand> {
         let operands = self.arguments(product);
         if self.is_turned() { turned(operands) } else { operands }
     }
 
-    /// The matrices: without the ends of groups.
+    /// The matrices: without the ends of groups, and the rows that an index names.
     pub(super) fn tensors(&self, product: &Product) -> Vec<Operand> {
         let mut operands = self.operands(product);
-        operands.retain(|operand| Some(operand.name) != self.groups.operand());
+        operands.retain(|operand| !self.says_rows().any(|name| name == operand.name));
         operands
+    }
+
+    /// The operands that say which rows there are, ahead of those that are written.
+    fn says_rows(&self) -> impl Iterator<Item = &'static str> {
+        self.groups.operand().into_iter().chain(self.indices().operands())
     }
 
     /// The operands as a launch has them, each with the field of the text that it is.
@@ -202,12 +250,17 @@ impl Gemm {
             Operand::new(name, dtype, access, &strides)
         };
         let outputs = operands.len() - self.epilogue.outputs();
+        let index = |name| Operand::new(name, DType::I32, Access::Read, &[ModeStride::Unit]);
+        drop(operands.splice(outputs..outputs, self.indices().operands().map(index)));
+        // Rows of the product are other rows of D.
+        operands.iter_mut().for_each(|operand| operand.in_place &= !self.scatter);
+        let outputs = operands.len() - self.epilogue.outputs();
         if self.scale_d.is_some() {
             operands.insert(outputs, scales(SCALE_D, "D", DType::F32, Access::Write));
         }
         if self.block_scales().is_some() {
-            // They come ahead of what says where groups end.
-            let at = outputs - usize::from(self.groups.operand().is_some());
+            // They come ahead of what says which rows there are.
+            let at = outputs - self.says_rows().count();
             let ([a, b], dtype) = (SCALES, self.scale_type.dtype());
             drop(operands.splice(at..at, [("A", a), ("B", b)].map(|(of, name)| scales(name, of, dtype, Access::Read))));
         }

@@ -29,11 +29,11 @@ use half::{bf16, f16};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::PlanError;
 use crate::dtype::{DType, E4m3, E5m2};
-use crate::expr::{Compute, Function};
+use crate::expr::Function;
 use crate::model::Machine;
 use crate::plan::{Groups, Plan};
 use crate::recipe::field::recipe;
-use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
+use crate::recipe::product::{Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
 use crate::recipe::reader::Reader;
 use crate::recipe::{OfTensors, Raster, Recipe, TensorSpec};
 use crate::settings::Setting;
@@ -109,8 +109,12 @@ recipe! {
         /// whether all tensors have a last mode L, along which a read tensor may have stride 0: true, false
         batched: bool, "true", if this.batched;
         /// rows of A and D fall into groups, each with a matrix of B: one after the other, up to offsets on the device, or each in a matrix
-        /// of its own, with counts on the device: none, rows, masked
+        /// of its own, with counts on the device; or columns of A and rows of B fall into groups, each with a matrix of D: none, rows, masked, k
         groups: Groups, "rows", if this.groups != Groups::None;
+        /// a tensor on the device says which row of A each row of the product reads; see [`Gemm::gathered`]: true, false
+        gather: bool, "true", if this.gather;
+        /// a tensor on the device says which row of D each row of the product is; see [`Gemm::scattered`]: true, false
+        scatter: bool, "true", if this.scatter;
         /// sm_90a: tile of a CTA in elements, BMxBNxBK; BN is a multiple of 16, BK 16, 32 or 64, of tf32 8, 16 or 32, of 8 bits 32, 64 or 128
         tile: Extents<3>, "256x128x64";
         /// sm_90a: stages (k-tiles in shared memory), 2 to 16
@@ -155,18 +159,6 @@ fn accumulator() -> Function {
 }
 
 impl Gemm {
-    fn epilogue(&self) -> Epilogue<'_> {
-        let Gemm { epilogue: function, aux, groups, .. } = self;
-        // An i32 has more bits than the fraction of an f32.
-        let compute = if self.out == DType::I32 { Compute::I32 } else { Compute::F32 };
-        Epilogue { function, aux, batched: self.have_l("D"), groups: *groups, outputs: 2, compute }
-    }
-
-    /// Whether an operand has a last mode L.
-    fn have_l(&self, operand: &str) -> bool {
-        self.groups.have_l(operand, self.batched)
-    }
-
     /// The same with operands of another type, both: k-tiles of as many bytes. D has their type if it had that of the old
     /// operands; beside operands of 8 bits it is bf16.
     ///
@@ -219,6 +211,8 @@ impl Default for Gemm {
             aux: Vec::new(),
             batched: false,
             groups: Groups::None,
+            gather: false,
+            scatter: false,
             tile: Extents([128, 256, 64]),
             stages: 4,
             schedule: Consumers::Cooperative,
@@ -369,6 +363,9 @@ impl Recipe for Gemm {
         }
         if self.groups != Groups::None {
             name += &format!("_{}", self.groups);
+        }
+        for (is, word) in [(self.gather, "_gather"), (self.scatter, "_scatter")] {
+            name += if is { word } else { "" };
         }
         if self.tile != usual.tile {
             name += &format!("_{}", self.tile);

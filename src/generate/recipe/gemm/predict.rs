@@ -5,7 +5,7 @@ use super::launch::{self, oriented};
 use super::rule;
 use crate::dtype::DType;
 use crate::model::{Prediction, SECTOR, SharedAnalysis, TensorOp, TensorWork, Traffic, Work};
-use crate::plan::{Groups, Operand, Rule, SCALE_D};
+use crate::plan::{Groups, Indexed, Operand, Rule, SCALE_D};
 use crate::tiling::{CopyCount, Engine, Place, TileCopy, Tiling};
 use crate::view::{Access, ViewRef};
 
@@ -30,8 +30,9 @@ struct Launch {
 /// Tiles that hang over an edge count as whole for the multiprocessors, which compute on zeros there. For memory only
 /// their inside counts. WGMMA's reads of shared memory are not counted: their number is not documented.
 pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
-    // How many tiles there are is known to the device alone.
-    (part.recipe.groups == Groups::None).then_some(())?;
+    // How many tiles there are, or which rows, is known to the device alone.
+    let is_known = part.recipe.groups == Groups::None && part.recipe.indices() == Indexed::default();
+    is_known.then_some(())?;
     let rule = rule::rule(part)?;
     let ones = vec![1.0; part.recipe.epilogue.scalars().len()];
     let values = rule.values(&launch::params(part), views, &ones).ok()??;

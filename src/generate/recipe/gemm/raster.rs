@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use super::Gemm;
 use super::own::TextSettings;
-use crate::plan::{Groups, Int, IntOp};
+use crate::plan::{Int, IntOp};
 use crate::recipe::Raster;
 use crate::tiling::{Axis, Inner, Order, Takes};
 
@@ -13,7 +13,7 @@ use crate::tiling::{Axis, Inner, Order, Takes};
 /// cluster has its own tile, or with split-K a part of the k-tiles of one. The names are those of the text. Of groups of rows each is
 /// numbered so, and M is how many it has.
 pub(super) fn order(own: &TextSettings, recipe: &Gemm, teams: u32) -> Order {
-    let batched = recipe.batched;
+    let batched = recipe.has_batches();
     let [bm, bn, bk] = own.tile.0.map(i64::from);
     let [along_m, along_n] = own.cluster.0;
     let ctas = [along_m, along_n, own.split_k.max(1)].map(i64::from);
@@ -58,7 +58,7 @@ pub(super) fn order(own: &TextSettings, recipe: &Gemm, teams: u32) -> Order {
     let extents = [of_matrix * l, along_m, along_n, splits];
     order.pieces = pieces.into_iter().zip(extents).map(|(at, extent)| Axis { at, extent }).collect();
     order.takes = Takes::Turns { teams, stream_k: own.stream_k };
-    order.groups = (recipe.groups != Groups::None).then_some(m);
+    order.groups = recipe.groups.are_of_rows().then_some(m);
     order
 }
 

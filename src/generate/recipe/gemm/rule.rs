@@ -60,7 +60,7 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
     for ((operand, copy), turns) in operands.iter().zip(&part.tiling.copies).zip(turns) {
         let rows = Rows::of(part, &mut rule, operand);
         let lies = match part.isa {
-            _ if turns => Int::from(0),
+            _ if turns || (part.recipe.gather && operand.name == "A") => Int::from(0),
             // Rows past the last are not read, but cp.async needs aligned addresses for them. There are no batches past
             // the last.
             Isa::Sm80 => aligned(&rule, operand, vector, |mode| mode == 2).and(rows.inner.clone().divides_by(vector)),
@@ -81,6 +81,10 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
         shared_tiles(part, &mut rule);
     }
     match part.isa {
+        Isa::Sm90a if part.recipe.scatter => {
+            rule.grid(something, [blocks, 1.into(), 1.into()]);
+            rule.overlaps_where(overlaps);
+        }
         Isa::Sm80 => rule.grid(something, [blocks, 1.into(), 1.into()]),
         Isa::Sm90a => {
             let written = part.recipe.outputs(&operands).iter();
@@ -135,7 +139,7 @@ fn blocks(part: &Part, rule: &mut Rule) -> (Int, Int) {
     let turns = steps.set("turns", clusters.clone().ceil_div(resident).op(IntOp::Max, 1));
     // How many tiles groups have is known to the device alone: fewer than these.
     let launched = match part.recipe.groups {
-        Groups::None => clusters.clone().ceil_div(turns.clone()),
+        Groups::None | Groups::K => clusters.clone().ceil_div(turns.clone()),
         _ => clusters.clone().op(IntOp::Min, resident),
     };
     let launched = steps.set("of_a_turn", launched);

@@ -50,6 +50,8 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     }
     promotion(recipe, &mut refuse);
     groups(recipe, &mut refuse);
+    groups_of_k(recipe, &mut refuse);
+    indices(recipe, &mut refuse);
     scales(recipe, &mut refuse);
     quantised(recipe, &mut refuse);
     names(recipe, &mut refuse);
@@ -197,6 +199,45 @@ fn groups(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static 
         );
         let required = "batched = false, d = row, split_k = 1, stream_k = 0, sm80_stream_k = 0".to_owned();
         refuse(Code::SplitK, found, required, because, "groups=none");
+    }
+}
+
+/// Why groups along K cannot be multiplied so.
+fn groups_of_k(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
+    let Gemm { dtype, a, b, groups, schedule, .. } = recipe;
+    let lie_across = *a == Major::Col && *b == Major::Row && !dtype.lies_along_k();
+    if *groups == Groups::K && !lie_across {
+        let found = format!("groups = k, dtype = {dtype}, a = {a}, b = {b}");
+        let because = "a group begins at any k: elements that are copied together lie along M, and along N";
+        let required = "f16 or bf16, a = col and b = row".to_owned();
+        refuse(Code::TensorStride, found, required, because, "a=col b=row");
+    }
+    if *groups == Groups::K && *schedule == Consumers::Pingpong {
+        let because = "ping-pong warpgroups compute equally many k-tiles";
+        let found = "groups = k, schedule = pingpong".to_owned();
+        refuse(Code::SplitK, found, "schedule = cooperative".into(), because, "schedule=cooperative");
+    }
+}
+
+/// Why an index cannot name rows.
+fn indices(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
+    let Gemm { a, d, batched, groups, gather, scatter, stream_k, sm80_stream_k, .. } = recipe;
+    let one_matrix = !batched && matches!(groups, Groups::None | Groups::Rows) && *d == Major::Row;
+    if *gather && !(one_matrix && *a == Major::Row) {
+        let found = format!("gather, a = {a}, d = {d}, batched = {batched}, groups = {groups}");
+        let because = "an index names a row of A, whose elements lie side by side, of one matrix";
+        let required = "a = row, d = row, batched = false, groups = none or rows".to_owned();
+        refuse(Code::TensorCount, found, required, because, "gather=false");
+    }
+    if *scatter && !(one_matrix && *stream_k == 0 && *sm80_stream_k == 0 && recipe.scale_d.is_none()) {
+        let scales = if recipe.scale_d.is_some() { ", scale_d" } else { "" };
+        let found = format!(
+            "scatter, d = {d}, batched = {batched}, groups = {groups}, stream_k = {stream_k}, sm80_stream_k = {sm80_stream_k}{scales}"
+        );
+        let because = "a tile's own CTA stores its rows, each where an index says, in one matrix";
+        let required =
+            "d = row, batched = false, groups = none or rows, stream_k = 0, sm80_stream_k = 0, scale_d = auto";
+        refuse(Code::TensorCount, found, required.to_owned(), because, "scatter=false");
     }
 }
 

@@ -5,7 +5,7 @@ mod sm80;
 pub(super) use sm80::sm80;
 
 use super::own::TextSettings;
-use super::{Consumers, Factors, Gemm, ScaleType, raster};
+use super::{Consumers, Factors, Gemm, ScaleType, entries, raster};
 use crate::arch::Arch;
 use crate::atom::Operand;
 use crate::dtype::DType;
@@ -365,7 +365,7 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
     };
     let buffers = buffers(&tiling, &tiling.smem[0], recipe.epilogue.outputs() as u32)?;
     tiling.smem[0] = staged(buffers)?;
-    Ok(tiling)
+    if recipe.scatter { entries::scattered(recipe, tiling) } else { Ok(tiling) }
 }
 
 /// The partial sums that the CTAs of a tile send each other. From each other CTA come the accumulators of the columns

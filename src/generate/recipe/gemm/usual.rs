@@ -81,6 +81,34 @@ impl Gemm {
         Self { groups, schedule: Consumers::Pingpong, tile, cluster, stages: 6, ..self }
     }
 
+    /// The same of rows of A that an index names: A `(R,K)`, Gather `(M)` in i32, D `(M,N)`. Row m of the product reads row Gather(m) of A,
+    /// or zeros where A has no such row. Everything else lies along the rows of the product. A launch packs these rows first.
+    ///
+    /// ```
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::recipe::{Gemm, Recipe};
+    ///
+    /// // The experts of a layer: tokens are read in the order of their experts, and each result is stored for its token and choice.
+    /// let [up, down] = [Gemm::of(DType::Bf16)?.grouped().gathered(), Gemm::of(DType::Bf16)?.grouped().scattered()];
+    /// let shapes = up.plan(&up.usual_targets())?.shapes(&[4096, 1536, 2048, 128, 512]).ok_or("M, N, K, L, R")?;
+    /// assert_eq!(shapes, [vec![512, 2048], vec![2048, 1536, 128], vec![128], vec![4096], vec![4096, 1536]]);
+    /// let shapes = down.plan(&down.usual_targets())?.shapes(&[4096, 2048, 1536, 128, 4096]).ok_or("M, N, K, L, S")?;
+    /// assert_eq!(shapes[3..], [vec![4096], vec![4096, 2048]]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn gathered(self) -> Self {
+        Self { gather: true, ..self }
+    }
+
+    /// The same of rows of D that an index names: D `(S,N)`, Scatter `(M)` in i32. Row m of the product is row Scatter(m) of D, and is not
+    /// written where D has no such row. Two rows may not have one index: they would be written at the same time. A weight for each row
+    /// is an epilogue input, `f32:(1,0)`.
+    #[must_use]
+    pub fn scattered(self) -> Self {
+        Self { scatter: true, ..self }
+    }
+
     /// The same with a scale in f32 for each row of A and for each column of B: D = A @ B * scale_a * scale_b. D is bf16 where it was i32.
     ///
     /// ```

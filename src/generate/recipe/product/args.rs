@@ -21,6 +21,7 @@ pub(crate) fn call(rust_type: &str, operands: &[Operand], scalars: &[String]) ->
         ("C", _) => Some(".c(c)".to_owned()),
         ("ScaleD", _) => Some(format!(".scale_d({})", lower(operand))),
         ("Offsets" | "Counts", _) => Some(format!(".groups({})", lower(operand))),
+        ("Gather" | "Scatter", _) => Some(format!(".{0}({0})", lower(operand))),
         (_, Access::Write | Access::ReadWrite) => Some(format!(".e({})", lower(operand))),
         (_, Access::Read) => Some(format!(".aux({})", lower(operand))),
     };
@@ -135,6 +136,30 @@ impl<'a, R: OfTensors, S: Space> ProductArgs<'a, R, S> {
     #[must_use]
     pub fn groups(self, ends: View<'a, i32, S>) -> Self {
         Self { args: self.args.input(ends), ..self }
+    }
+
+    /// The row of A that each row of the product reads; after the groups.
+    ///
+    /// ```
+    /// use cutemplate::recipe::gemm::GemmArgs;
+    /// use cutemplate::view::{View, ViewLayout, ViewMut};
+    ///
+    /// // Both rows of A twice, in another order.
+    /// let (a, b, mut d) = ([1.0_f32; 8], [1.0_f32; 16], [0.0_f32; 16]);
+    /// let b = View::host_strided(&b, ViewLayout::strided(&[4, 4], &[1, 4]).expect("few elements"));
+    /// let rows = View::host_strided(&[0, 1, 1, 0], ViewLayout::strided(&[4], &[1]).expect("few elements"));
+    /// let args = GemmArgs::new(View::host(&a, [2, 4], 4), b, ViewMut::host(&mut d, [4, 4], 4)).gather(rows);
+    /// # drop(args);
+    /// ```
+    #[must_use]
+    pub fn gather(self, rows: View<'a, i32, S>) -> Self {
+        Self { args: self.args.input(rows), ..self }
+    }
+
+    /// The row of D that each row of the product is; after the rows of A.
+    #[must_use]
+    pub fn scatter(self, rows: View<'a, i32, S>) -> Self {
+        Self { args: self.args.input(rows), ..self }
     }
 
     /// The values of the run-time scalars, in order.

@@ -14,7 +14,8 @@ use crate::view::Access;
 /// The operands that a product has, besides the auxiliary tensors.
 const OPERANDS: [&str; 5] = ["A", "B", "C", "D", "E"];
 /// Tensors that the templates of products name themselves.
-const OF_TEXT: [&str; 11] = ["Counts", "I", "Offsets", "P", "Parts", "S", "Sum", "T", "V", "W", "X"];
+const OF_TEXT: [&str; 13] =
+    ["Counts", "Gather", "I", "Offsets", "P", "Parts", "S", "Scatter", "Sum", "T", "V", "W", "X"];
 /// What the auxiliary tensors are called whose inputs have no names of their own.
 const AUX: [&str; 7] = ["aux0", "aux1", "aux2", "aux3", "aux4", "aux5", "aux6"];
 

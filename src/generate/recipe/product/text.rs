@@ -11,6 +11,10 @@ pub(crate) struct Tensor {
     pub(crate) shape: String,
     /// Whether its rows are those of D, in groups.
     pub(crate) grouped: bool,
+    /// Whether an index names its rows.
+    pub(crate) scattered: bool,
+    /// Whether groups along K are parts of it.
+    pub(crate) of_k: bool,
     pub(crate) strides: String,
     /// `(M,K)`.
     pub(crate) modes: &'static str,
@@ -30,6 +34,7 @@ impl Tensor {
             "A" => (["m", "k"], "(M,K)"),
             "B" => (["n", "k"], "(N,K)"),
             SCALE_D => (["m", "n"], "(M,N/128)"),
+            "D" | "E" if product.indices().scatter => (["rows_d", "n"], "(ROWS,N)"),
             _ => (["m", "n"], "(M,N)"),
         };
         let stride = |(kind, param): (&ModeStride, Option<String>)| match (kind, param) {
@@ -52,7 +57,9 @@ impl Tensor {
         let beta = product.beta().filter(|_| is.name == "C");
         let guard = beta.map(|s| format!("params.{} != 0.0f", product.scalar_params()[s]));
         Self {
-            grouped: product.groups() != Groups::None && is.name != "B",
+            grouped: product.groups().are_of_rows() && is.name != "B",
+            of_k: product.groups() == Groups::K && matches!(is.name, "A" | "B"),
+            scattered: product.indices().scatter && matches!(is.name, "D" | "E"),
             is,
             shape: format!("make_shape({})", shape.join(", ")),
             strides: format!("make_stride({})", strides.join(", ")),
@@ -75,7 +82,17 @@ impl Tensor {
 
     /// The function that gives the part of a tile's batch, or group.
     pub(crate) fn part(&self) -> &'static str {
-        if self.grouped { "of_group" } else { "of_batch" }
+        match self.grouped {
+            _ if self.scattered => "Scattered{params}",
+            _ if self.of_k => "PartOfK{params}",
+            true => "of_group",
+            false => "of_batch",
+        }
+    }
+
+    /// How its part is declared: rows that an index names are no tensor.
+    pub(crate) fn declared(&self) -> &'static str {
+        if self.scattered { "auto const" } else { "Tensor" }
     }
 
     /// Whether it has a last mode L.

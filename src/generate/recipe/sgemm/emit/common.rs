@@ -195,6 +195,8 @@ fn sums(decision: &Decision) -> Option<Tensor> {
     Some(Tensor {
         is: Operand { param: WORKSPACE.to_owned(), ..Operand::new("W", DType::F32, Access::Write, &[]) },
         grouped: false,
+        scattered: false,
+        of_k: false,
         shape: format!("make_shape({shape})"),
         strides: format!("make_stride({strides})"),
         modes,
