@@ -153,12 +153,13 @@ const ONLY_VALUES: [(&str, &str); 15] = [
 ];
 
 /// Templates that no kernel of the catalogue has.
-const ELSEWHERE: [(&str, &str); 6] = [
+const ELSEWHERE: [(&str, &str); 7] = [
     ("gemm/groups.cuh", "groups of rows: `exec_ptx` runs products of them"),
     ("gemm/scheduler_grouped.cuh", "which group a tile is of: the same"),
     ("gemm/store_group.cuh", "the last rows of a group: the same"),
     ("gemm/quantise.cuh", "a D with scales of its own: `exec_ptx` runs products with one"),
     ("gemm/scaled.cuh", "scales of blocks: `exec_ptx::narrow` runs them in each kind of tile"),
+    ("rows/stage.cuh", "rows that wait in shared memory: `recipes` runs programs with `hold=shared`"),
     ("dispatch.rs", "a module that chooses among measured kernels: `build` tests it"),
 ];
 
