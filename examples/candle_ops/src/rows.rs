@@ -45,7 +45,7 @@ impl CustomOp1 for Softmax {
 /// `x * rsqrt(mean(x * x) + eps) * weight` along the last mode, as `candle_nn::ops::rms_norm` has it.
 #[derive(Clone, Copy, Debug)]
 pub struct RmsNorm {
-    pub eps: f32,
+    pub eps: f64,
 }
 
 impl RmsNorm {

@@ -164,7 +164,7 @@ const ONLY_VALUES: [(&str, &str); 15] = [
 ];
 
 /// Templates that no kernel of the catalogue has.
-const ELSEWHERE: [(&str, &str); 12] = [
+const ELSEWHERE: [(&str, &str); 13] = [
     ("gemm/groups.cuh", "groups of rows: `exec_ptx` runs products of them"),
     ("gemm/scheduler_grouped.cuh", "which group a tile is of: the same"),
     ("gemm/store_group.cuh", "the last rows of a group: the same"),
@@ -176,6 +176,7 @@ const ELSEWHERE: [(&str, &str); 12] = [
     ("gemm/store_rows.cuh", "the same, by warpgroups"),
     ("gemm/quantise.cuh", "a D with scales of its own: `exec_ptx` runs products with one"),
     ("gemm/scaled.cuh", "scales of blocks: `exec_ptx::narrow` runs them in each kind of tile"),
+    ("rows/stage.cuh", "rows that wait in shared memory: `recipes` runs programs with `hold=shared`"),
     ("dispatch.rs", "a module that chooses among measured kernels: `build` tests it"),
 ];
 
