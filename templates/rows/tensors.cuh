@@ -28,13 +28,13 @@
   auto const thr_row = typename Walk::Columns{}.get_slice(threadIdx.x);
   Tensor cRow = local_tile(make_identity_tensor(make_shape(params.m, params.n)), Tile{}, cta_crd);  // (ROWS,COLUMNS,TILES) -> (m,n)
   Tensor tcRow = thr_row.partition_S(cRow);  // (CPY,CPY_M,CHUNKS,TILES) -> (m,n)
-  constexpr int Vec = decltype(size<0>(tcRow))::value;
-  constexpr int Chunks = decltype(size<2>(tcRow))::value;
+  [[ self.perhaps_unused() ]]constexpr int Vec = decltype(size<0>(tcRow))::value;
+  [[ self.perhaps_unused() ]]constexpr int Chunks = decltype(size<2>(tcRow))::value;
   int const m = get<0>(tcRow(_0{}));
   // Rows past the end have no columns: their threads take part in reductions.
   int const width = m < params.m ? params.n : 0;
   int const own_tiles = ceil_div(width, size<1>(Tile{})) - rank * RowTiles;
-  int const tiles = RowTiles == 1 || (RowTiles > 0 && own_tiles > RowTiles) ? RowTiles : own_tiles;
+  [[ self.perhaps_unused() ]]int const tiles = RowTiles == 1 || (RowTiles > 0 && own_tiles > RowTiles) ? RowTiles : own_tiles;
   auto const inside_of = [&](int tile) {
     return [&, tile](int v, int c) { return get<1>(tcRow(Walk::whole ? 0 : v, _0{}, c, tile)) < width; };
   };

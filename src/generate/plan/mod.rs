@@ -42,8 +42,10 @@ pub use operand::{ModeStride, Operand};
 pub use own::Own;
 pub use params::{Field, PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use problem_shape::ProblemShape;
+#[cfg(test)]
+pub(crate) use product::QUANTISER;
 pub use product::{Arithmetic, BlockScales, Groups, Indexed, Product, SCALED_K, SCALED_N};
-pub(crate) use product::{SCALE_D, SCALES, quantised};
+pub(crate) use product::{SCALE_D, SCALES};
 pub(crate) use reference::dtype_name;
 pub use reference::{Accepted, Baseline, Case, Cursor, InputElement, Reference, ReferenceError};
 pub(crate) use rule::{Geometry, Grid};

@@ -117,16 +117,10 @@ pub(crate) const SCALE_D: &str = "ScaleD";
 /// Columns of D that share a scale.
 pub const SCALED_N: i64 = 128;
 
-/// How an element `x` becomes e4m3, with the scale of all whose largest size is `m`: 1 where all are 0. `gemm` and `rows` quantise alike.
-macro_rules! quantised {
-    () => {
-        "let s = select(m == 0, 1, m / 448); let r = min(1 / s, 3e38); (saturate(e4m3, x * r), s)"
-    };
-}
-pub(crate) use quantised;
-
-/// What becomes of an element of D, and the scale that it shares with its neighbours: `m` is the largest size among them.
-const QUANTISER: &str = concat!("|x, m| { ", quantised!(), " }");
+/// What becomes of an element of D, and the scale that it shares with its neighbours: `m` is the largest size among them. The preset
+/// `quantize` of `rows` has the same text.
+pub(crate) const QUANTISER: &str =
+    "|x, m| { let s = select(m == 0, 1, m / 448); let r = min(1 / s, 3e38); (saturate(e4m3, x * r), s) }";
 
 /// How the factors of a product are multiplied and added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -227,8 +227,17 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::recipe::Recipe;
     use crate::recipe::gemm::ScaleType;
+    use crate::recipe::rows::Preset;
+    use crate::recipe::{Recipe, Rows};
+
+    #[test]
+    fn a_quantised_d_is_what_rows_quantise() {
+        let preset = Rows::preset(Preset::Quantize, DType::F32).function.to_string();
+        let of_d = crate::plan::QUANTISER.replacen("|x, m| { ", "|x| { let m = max_group128(abs(x)); ", 1);
+        let of_d: Function = of_d.parse().expect("a row program");
+        assert_eq!(preset, of_d.to_string());
+    }
 
     #[test]
     fn scales_go_with_groups_and_with_a_quantised_d() {

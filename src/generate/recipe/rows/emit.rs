@@ -158,6 +158,11 @@ impl Text<'_> {
         self.matrices.iter().filter(move |t| t.kind == kind)
     }
 
+    /// Of what only traversals, or groups, use: not every program has one.
+    fn perhaps_unused(&self) -> &'static str {
+        if self.parts.iter().any(|step| step.traverses) { "" } else { "[[maybe_unused]] " }
+    }
+
     /// Those that are a tensor of all threads, from the begin on.
     fn used(&self) -> impl Iterator<Item = &Matrix> {
         let elsewhere = [Kind::Unused, Kind::Queued, Kind::Resident];
@@ -194,7 +199,7 @@ fn kind(decision: &Decision, tensor: &Tensor) -> Kind {
         _ if tensor.read.is_none() => Kind::Unused,
         Level::Element if decision.schedule.late && tensor.waits(last) => Kind::Late,
         Level::Element if decision.schedule.stages > 1 && tensor.is_weight() => Kind::Resident,
-        Level::Element if decision.schedule.stages > 1 => Kind::Queued,
+        Level::Element if decision.schedule.queues(tensor) && decision.schedule.stages > 1 => Kind::Queued,
         Level::Element if decision.schedule.queues(tensor) => Kind::Staged,
         Level::Element if decision.schedule.hold != Hold::Registers => Kind::Again,
         Level::Element => Kind::Held,

@@ -3,7 +3,6 @@
 use super::Rows;
 use crate::dtype::DType;
 use crate::expr::Function;
-use crate::plan::quantised;
 use crate::recipe::TensorSpec;
 use crate::recipe::field::as_displayed;
 use crate::settings::named;
@@ -98,7 +97,8 @@ impl Preset {
                 "T:(?,?), T:(?,?)",
             ],
             Preset::Quantize => [
-                concat!("|x| { let m = max_group128(abs(x)); ", quantised!(), " }"),
+                "|x| { let m = max_group128(abs(x)); let s = select(m == 0, 1, m / 448); let r = min(1 / s, 3e38); \
+                 (saturate(e4m3, x * r), s) }",
                 "T:(?,1)",
                 "e4m3:(?,1), f32:(?,1)",
             ],

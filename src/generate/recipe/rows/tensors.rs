@@ -46,9 +46,9 @@ impl Tensor {
         self.of_elements() && self.spec.strides.get(1) == Some(&ModeStride::Unit)
     }
 
-    /// Whether its rows can wait in shared memory: they are read, each once.
+    /// Whether its rows can wait in shared memory: they are read, each once, and have an element for each column.
     pub(super) fn waits_by_rows(&self) -> bool {
-        self.of_elements() && !self.output && !self.is_weight()
+        self.of_elements() && !self.output && !self.spec.strides.contains(&ModeStride::Broadcast)
     }
 
     /// Whether one row stands for all.
