@@ -247,19 +247,21 @@ add_columns(Shared& shared, Row const& mRow, int first, int end, uint32_t above)
   }
 }
 
-// A lower bound of the K-th largest of the row: each full warp has K / warps elements that are as large.
+// A lower bound of the K-th largest of the row: each full warp has K / warps elements that are as large. A warp's threads name one each:
+// where K is more than all of them have, there is no bound.
 CUTE_DEVICE
 uint32_t
 bound_of(Shared& shared, uint32_t largest, int full)
 {
   int const warp = int(threadIdx.x) / 32;
   int const place = full == Warps ? (K - 1) / Warps : full > 0 ? (K - 1) / full : 32;
+  full = place < 32 ? full : 0;
   uint32_t const own = sorted(largest);
   if (warp < full && int(threadIdx.x) % 32 == place) {
     shared.bounds[warp] = own;
   }
   __syncthreads();
-  uint32_t bound = place < 32 ? ~0u : 1;
+  uint32_t bound = full > 0 ? ~0u : 1;
   CUTE_UNROLL
   for (int i = 0; i < Warps; ++i) {
     bound = i < full ? min(bound, shared.bounds[i]) : bound;
