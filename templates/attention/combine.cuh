@@ -34,8 +34,8 @@ combine(Params const& params)
 {
   constexpr int warps = [[ warps ]];
   using Combined = Shape<_1,Int<[[ columns ]]>>;
-  __shared__ float shared_values[warps][size(Combined{})];
-  __shared__ float shared_sums[warps][2];
+  constexpr int values = size(Combined{});
+  __shared__ float shared[warps][values + 2];  // elements, then the largest score and the sum of weights
   int const lane = threadIdx.x % 32;
   int const warp = threadIdx.x / 32;
   Tensor tOcO = LoadParts{}.get_slice(lane).partition_S(make_identity_tensor(Combined{}))(_,_0{},_);  // (CPY,CPY_N) -> (0,element)
@@ -64,10 +64,10 @@ combine(Params const& params)
   }
   CUTE_UNROLL
   for (int i = 0; i < size(part); ++i) {
-    shared_values[warp][get<1>(tOcO(i))] = state.values(i);
+    shared[warp][get<1>(tOcO(i))] = state.values(i);
   }
-  shared_sums[warp][0] = state.most;
-  shared_sums[warp][1] = state.sum;
+  shared[warp][values]     = state.most;
+  shared[warp][values + 1] = state.sum;
   __syncthreads();
   if (warp > 0) {
     return;
@@ -76,9 +76,9 @@ combine(Params const& params)
   for (int other = 1; other < warps; ++other) {
     CUTE_UNROLL
     for (int i = 0; i < size(part); ++i) {
-      part(i) = shared_values[other][get<1>(tOcO(i))];
+      part(i) = shared[other][get<1>(tOcO(i))];
     }
-    state.add(shared_sums[other][0], shared_sums[other][1], part);
+    state.add(shared[other][values], shared[other][values + 1], part);
   }
 {%- if c.varlen %}
   auto const ptr_O = static_cast<Element*>(params.o) + (get<1>(crd) * params.o_row + head * params.o_head);

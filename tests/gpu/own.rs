@@ -326,7 +326,7 @@ fn a_device_without_code_is_refused() {
 #[ignore = "needs a GPU"]
 fn what_nobody_vouched_for_is_refused_on_a_gpu() {
     let gpu = crate::gpu::find();
-    let plan = plan("own_both", vouched(), &[Arch::Sm80, Arch::Sm90a]);
+    let plan = plan("both", vouched(), &[Arch::Sm80, Arch::Sm90a]);
     let fatbin = crate::gpu::fatbin(gpu.as_ref(), &plan);
     let Some((gpu, fatbin)) = gpu.zip(fatbin) else { return };
     let kernel = load(&gpu, &plan, &fatbin).expect("loads");

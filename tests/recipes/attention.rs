@@ -209,8 +209,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "what other warps have, before they have it",
         settings: PAGED,
-        from: "shared_sums[warp][1] = state.sum;\n  __syncthreads();",
-        to: "shared_sums[warp][1] = state.sum;",
+        from: "shared[warp][values + 1] = state.sum;\n  __syncthreads();",
+        to: "shared[warp][values + 1] = state.sum;",
     },
     Defect { what: "a key too many", settings: SMALL, from: "query + own + right + 1", to: "query + own + right + 2" },
     Defect { what: "a key too few", settings: SMALL, from: "query + own - left", to: "query + own - left + 1" },
