@@ -35,7 +35,7 @@ combine(Params const& params)
   constexpr int warps = [[ warps ]];
   using Combined = Shape<_1,Int<[[ columns ]]>>;
   constexpr int values = size(Combined{});
-  __shared__ float shared[warps][values + 2];  // elements, then the largest score and the sum of weights
+  __shared__ float shared[warps][values + 8];  // elements, the largest score, the sum of weights; in all a multiple of 128 bytes
   int const lane = threadIdx.x % 32;
   int const warp = threadIdx.x / 32;
   Tensor tOcO = LoadParts{}.get_slice(lane).partition_S(make_identity_tensor(Combined{}))(_,_0{},_);  // (CPY,CPY_N) -> (0,element)

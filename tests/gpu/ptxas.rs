@@ -48,6 +48,7 @@ fn the_script_reads_it_too() {
         let own = at(&format!("{name}.src"));
         fs::create_dir(&own).expect("writable");
         fs::write(own.join("flags"), "-O3\n").expect("writable");
+        fs::write(own.join("unit"), format!("{name}.cu")).expect("writable");
         fs::write(own.join(format!("{name}.cu")), text).expect("writable");
         if let Some(patterns) = patterns {
             fs::write(own.join("denied"), patterns).expect("writable");

@@ -84,7 +84,7 @@ cd "$(dirname "$0")" || exit 1
 : "${CUTLASS:?the include folder of CUTLASS}"
 export CUTLASS="$(cd "$OLDPWD" && realpath "$CUTLASS")" NVCC="${NVCC:-nvcc}"
 ls -d *.src | sed 's/\.src$//' | xargs -P "${JOBS:-$(nproc)}" -I{} sh -c \
-  'test -e {}.fatbin || { cd {}.src && "$NVCC" $(cat flags) -isystem "$CUTLASS" -o {}.part > log 2>&1 && test -s denied && ! grep -f denied log && mv {}.part ../{}.fatbin || { echo "{} failed"; exit 1; }; }'
+  'test -e {}.fatbin || { cd {}.src && "$NVCC" $(cat flags) -isystem "$CUTLASS" -o {}.part "$(cat unit)" > log 2>&1 && test -s denied && ! grep -f denied log && mv {}.part ../{}.fatbin || { echo "{} failed"; exit 1; }; }'
 "#;
 
 /// What ptxas may not tell of a kernel: that products wait for each other, messages C75xx; where spills are denied, of local memory.
@@ -149,9 +149,9 @@ pub(crate) fn emit(folder: &Path, stem: &str, (unit, plan): (&Unit, &Plan), file
             }
         }
     }
-    // The one file to compile: others may be included by it.
-    let _ = writeln!(flags, "{}", unit.entry().name);
     write_if_changed(&own.join("flags"), flags.as_bytes()).expect("writable");
+    // The one file to compile: others may be included by it.
+    write_if_changed(&own.join("unit"), unit.entry().name.as_bytes()).expect("writable");
     let patterns = patterns(denied(files, plan.spills_denied()));
     write_if_changed(&own.join("denied"), patterns.as_bytes()).expect("writable");
     write_if_changed(&folder.join("compile.sh"), COMPILE.as_bytes()).expect("writable");

@@ -89,7 +89,8 @@ fn text(text: Text, name: &str, targets: &Targets) -> Plan {
     let combine = combine.as_ref();
     let combine = combine.map(|combine| {
         // Of each warp what it has of a row, its maximum and its sum.
-        let shared = Bytes(4 * tilings::WARPS as u64 * (combine.tile[1] as u64 + 2));
+        // nvcc counts whole 128 bytes, to which the other entry's dynamic shared memory is aligned.
+        let shared = Bytes(4 * tilings::WARPS as u64 * (combine.tile[1] as u64 + 8));
         Entry::new(&format!("{name}_{COMBINE}"), combine.threads(), shared)
     });
     let problem = launch::problem(recipe);
