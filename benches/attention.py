@@ -67,8 +67,8 @@ class Kernel:
         done(CUDA.cuModuleGetFunction(ctypes.byref(self.function), module, self.name.encode()))
         done(CUDA.cuFuncSetAttribute(self.function, 8, self.smem))
 
-    def launch(self, q, k, v, o):
-        """A function that launches, with the parameters and the grid of the plan's rule."""
+    def launch(self, q, k, v, o, **values):
+        """A function that launches, with the parameters and the grid of the plan's rule, and values of further parameters."""
         room = (ctypes.c_byte * (ctypes.sizeof(self.params) + 128))()
         p = self.params.from_buffer(room, -ctypes.addressof(room) % 128)
         by_tma = hasattr(p, "map_q")
@@ -83,6 +83,8 @@ class Kernel:
                     setattr(p, f"{name}_{mode}", stride)
         p.o, (p.o_batch, p.o_row, p.o_head, _) = o.data_ptr(), o.stride()
         (p.b, p.sq, p.hq, _), (_, p.sk, p.hk, _), p.scale = q.shape, k.shape, self.head**-0.5
+        for name, value in values.items():
+            setattr(p, name, value)
         works, long = -(-p.sq // self.queries) * p.hq * p.b, self.causal and p.sk > 2048
         p.group = min((32 << 20) * (p.hq // p.hk) // (p.sk * 4 * self.head), p.hq * p.b) if long else 1
         grid, arguments = min(works, CTAS) if by_tma and not long else works, (ctypes.c_void_p * 1)(ctypes.addressof(p))

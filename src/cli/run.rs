@@ -177,13 +177,6 @@ pub(crate) fn scalars(plan: &Plan, given: &[Scalar]) -> Result<Vec<f64>, Failure
     plan.scalars().iter().enumerate().map(value).collect()
 }
 
-/// The tensor in place of one that says where something else is, if it is one of those.
-fn indices(plan: &Plan, operand: &Operand, problem: &[i64], drawn: &Tensor) -> Option<Tensor> {
-    let reference = plan.reference().filter(|_| drawn.size() > 0)?;
-    let index = |at: u64| i32::try_from(reference.usual_index(operand.name, at as i64, problem)?).ok();
-    Tensor::of(&(0..drawn.size()).map(index).collect::<Option<Vec<i32>>>()?, drawn.shape())
-}
-
 /// The inputs: from files, or from the seed.
 fn inputs(args: &RunArgs, plan: &Plan) -> Result<(Vec<Tensor>, Vec<i64>), Failure> {
     let operands: Vec<_> = plan.operands().iter().filter(|o| o.access == Access::Read).collect();
@@ -196,11 +189,10 @@ fn inputs(args: &RunArgs, plan: &Plan) -> Result<(Vec<Tensor>, Vec<i64>), Failur
     };
     let layouts = layouts(plan, &problem, args.ld)?;
     let shape = problem_shape(plan)?;
-    let coordinates = |operand: u64| shape.coordinates(operand as usize, &problem);
     let make = |(seed, (operand, layout)): (u64, (&&Operand, &TensorLayout))| {
         let mut tensor = Tensor::new(operand.dtype, *layout).map_err(Failure::message)?;
-        tensor.fill_of(coordinates(seed - args.seed), args.fill, seed);
-        Ok(indices(plan, operand, &problem, &tensor).unwrap_or(tensor))
+        tensor.fill_of(shape.numbers((seed - args.seed) as usize, &problem), args.fill, seed);
+        Ok(tensor)
     };
     let tensors: Result<_, Failure> = (args.seed..).zip(operands.iter().zip(&layouts)).map(make).collect();
     Ok((tensors?, problem))

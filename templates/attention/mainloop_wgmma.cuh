@@ -14,7 +14,8 @@ issue(Mma& mma, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC)
   warpgroup_commit_batch();
 }
 
-// A warpgroup's 64 queries of a tile. While S of a step is multiplied, so is P @ V of the step before.
+// A warpgroup's 64 queries of a tile. While S of a step is multiplied, so is P @ V of the step before. Steps that none of its queries
+// sees are left to the other warpgroups.
 CUTE_DEVICE
 void
 attend(Params const& params, Work const& work, SharedStorage& shared, Positions& at, Turns const& turns)
@@ -38,6 +39,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
   Tensor rows_s = by_rows(tSrS);                                                               // (ROWS,COLUMNS)
   Tensor rows_c = by_rows(thr_scores.partition_C(make_identity_tensor(TileS{})));              // (ROWS,COLUMNS) -> (query,key)
   Steps const all(params, work);
+  Steps const own(params, work, 64 * turns.warpgroup, 64);
   Softmax<decltype(size<0>(rows_c))::value> softmax;
   Scoring const scoring(params);
   output_mma.accumulate_ = GMMA::ScaleOut::One;
@@ -45,7 +47,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
   queries.full[at.q.stage].wait(at.q.phase);
 {% include "attention/steps_wgmma.cuh" %}
   store(params, work, tOrO, softmax, shared);
-  release(queries.empty[at.q.stage], lends || all.count == 0);
+  release(queries.empty[at.q.stage], lends || own.count == 0);
   at.q.advance();
 }
 
@@ -53,7 +55,7 @@ CUTE_DEVICE
 void
 consume(Params const& params, SharedStorage& shared)
 {
-  Turns const turns(threadIdx.x / 128);
+  Turns const turns(__shfl_sync(~0u, threadIdx.x / 128, 0));
   Positions at;
   Works works{params};
   Work work;

@@ -1,4 +1,4 @@
-// The steps of keys that the queries of a tile see, from the last to the first, so that steps with a mask come first.
+// The steps of keys that queries of a tile see, from the last to the first, so that steps with a mask come first.
 struct Steps
 {
   using Step = decltype(size<0>(TileK{}));  // keys
@@ -10,13 +10,16 @@ struct Steps
   int whole;  // from this number on every query sees all keys of a step
   int left;   // up to this one
 
+  // Those of so many rows of the tile, from a row on.
   CUTE_DEVICE
-  Steps(Params const& params, Work const& work) : mask(params, work.len_q, work.len_k), work(work)
+  Steps(Params const& params, Work const& work, int row = 0, int rows = size<0>(TileQ{}))
+    : mask(params, work.len_q, work.len_k), work(work)
   {
-    int const query = work.query(0);
-    int const last  = work.query(cute::min(size<0>(TileQ{}), work.rows() - work.first) - 1);
+    rows = cute::min(rows, work.rows() - work.first - row);
+    int const query = work.query(row);
+    int const last  = work.query(row + rows - 1);
     begin = mask.first(query) / Step{};
-    count = cute::max(0, ceil_div(cute::max(0, mask.end(last)), Step{}) - begin);
+    count = rows <= 0 ? 0 : cute::max(0, ceil_div(cute::max(0, mask.end(last)), Step{}) - begin);
     whole = cute::min(count, cute::max(0, begin + count - cute::max(0, mask.end(query)) / Step{}));
     left  = cute::min(count, cute::max(whole, begin + count - ceil_div(mask.first(last), Step{})));
   }

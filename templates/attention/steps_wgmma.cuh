@@ -13,7 +13,7 @@
   auto const weigh = [&](int i, auto masked) {
     warpgroup_fence_operand(tSrS);
     release(keys.empty[at.k.stage]);
-    release(queries.empty[at.q.stage], !lends && i + 1 == all.count);
+    release(queries.empty[at.q.stage], !lends && i + 1 == own.count);
     at.k.advance();
     if (params.scale <= 0) {
       // Maxima are those of scaled scores: the sign of the scale, or 0, is the scores'.
@@ -22,9 +22,9 @@
         tSrS(j) = params.scale < 0 ? -tSrS(j) : 0 * tSrS(j);
       }
     }
-    scoring.apply(params, work, rows_s, rows_c, all.key(i));
+    scoring.apply(params, work, rows_s, rows_c, own.key(i));
     if constexpr (decltype(masked)::value) {
-      all.hide(rows_s, rows_c, i);
+      own.hide(rows_s, rows_c, i);
     }
     softmax.step(rows_s, scoring.scale);
   };
@@ -35,16 +35,38 @@
     release(values.empty[at.v.stage]);
     at.v.advance();
   };
-  if (all.count > 0) {
+  auto const clear_first = [&](int i) {
+    if constexpr (Work::packed) {
+      if (i == 0) {
+        values.full[at.v.stage].wait(at.v.phase);
+        clear_tail(all, work.len_k, sV(_,_,at.v.stage));
+      }
+    }
+  };
+  // Stages that this warpgroup does not read.
+  auto const leave = [&](int first, int end) {
+    CUTE_NO_UNROLL
+    for (int i = first; i < end; ++i) {
+      keys.full[at.k.stage].wait(at.k.phase);
+      turns.take();
+      turns.pass();
+      release(keys.empty[at.k.stage]);
+      at.k.advance();
+      values.full[at.v.stage].wait(at.v.phase);
+      clear_first(i);
+      release(values.empty[at.v.stage]);
+      at.v.advance();
+    }
+  };
+  int const skipped = own.count > 0 ? all.begin + all.count - own.begin - own.count : all.count;
+  leave(0, skipped);
+  if (own.count > 0) {
     multiply_k();
     turns.pass();
     warpgroup_wait<0>();
     weigh(0, true_type{});
     round_all(tSrS, tOrP);
-    if constexpr (Work::packed) {
-      values.full[at.v.stage].wait(at.v.phase);
-      clear_tail(all, work.len_k, sV(_,_,at.v.stage));
-    }
+    clear_first(skipped);
     int i = 1;
     auto const until = [&](int end, auto masked) {
       CUTE_NO_UNROLL
@@ -61,12 +83,13 @@
     };
     // Loops of their own: a branch between MMAs costs 5 % of causal heads.
     if constexpr (Mask::diagonal) {
-      until(all.whole, true_type{});
+      until(own.whole, true_type{});
     }
-    until(all.left, false_type{});
+    until(own.left, false_type{});
     if constexpr (Mask::window) {
-      until(all.count, true_type{});
+      until(own.count, true_type{});
     }
     multiply_v();
     end_v();
   }
+  leave(skipped + own.count, all.count);

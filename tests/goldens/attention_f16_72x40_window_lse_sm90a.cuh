@@ -335,7 +335,7 @@ work_of(Params const& params, int number)
   return {{batch, head}, keys, keys, first_query(among / heads, tiles), params.sq, params.sk, batch};
 }
 
-// The steps of keys that the queries of a tile see, from the last to the first, so that steps with a mask come first.
+// The steps of keys that queries of a tile see, from the last to the first, so that steps with a mask come first.
 struct Steps
 {
   using Step = decltype(size<0>(TileK{}));  // keys
@@ -347,13 +347,16 @@ struct Steps
   int whole;  // from this number on every query sees all keys of a step
   int left;   // up to this one
 
+  // Those of so many rows of the tile, from a row on.
   CUTE_DEVICE
-  Steps(Params const& params, Work const& work) : mask(params, work.len_q, work.len_k), work(work)
+  Steps(Params const& params, Work const& work, int row = 0, int rows = size<0>(TileQ{}))
+    : mask(params, work.len_q, work.len_k), work(work)
   {
-    int const query = work.query(0);
-    int const last  = work.query(cute::min(size<0>(TileQ{}), work.rows() - work.first) - 1);
+    rows = cute::min(rows, work.rows() - work.first - row);
+    int const query = work.query(row);
+    int const last  = work.query(row + rows - 1);
     begin = mask.first(query) / Step{};
-    count = cute::max(0, ceil_div(cute::max(0, mask.end(last)), Step{}) - begin);
+    count = rows <= 0 ? 0 : cute::max(0, ceil_div(cute::max(0, mask.end(last)), Step{}) - begin);
     whole = cute::min(count, cute::max(0, begin + count - cute::max(0, mask.end(query)) / Step{}));
     left  = cute::min(count, cute::max(whole, begin + count - ceil_div(mask.first(last), Step{})));
   }
@@ -826,7 +829,8 @@ issue(Mma& mma, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC)
   warpgroup_commit_batch();
 }
 
-// A warpgroup's 64 queries of a tile. While S of a step is multiplied, so is P @ V of the step before.
+// A warpgroup's 64 queries of a tile. While S of a step is multiplied, so is P @ V of the step before. Steps that none of its queries
+// sees are left to the other warpgroups.
 CUTE_DEVICE
 void
 attend(Params const& params, Work const& work, SharedStorage& shared, Positions& at, Turns const& turns)
@@ -850,6 +854,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
   Tensor rows_s = by_rows(tSrS);                                                               // (ROWS,COLUMNS)
   Tensor rows_c = by_rows(thr_scores.partition_C(make_identity_tensor(TileS{})));              // (ROWS,COLUMNS) -> (query,key)
   Steps const all(params, work);
+  Steps const own(params, work, 64 * turns.warpgroup, 64);
   Softmax<decltype(size<0>(rows_c))::value> softmax;
   Scoring const scoring(params);
   output_mma.accumulate_ = GMMA::ScaleOut::One;
@@ -870,7 +875,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
   auto const weigh = [&](int i, auto masked) {
     warpgroup_fence_operand(tSrS);
     release(keys.empty[at.k.stage]);
-    release(queries.empty[at.q.stage], !lends && i + 1 == all.count);
+    release(queries.empty[at.q.stage], !lends && i + 1 == own.count);
     at.k.advance();
     if (params.scale <= 0) {
       // Maxima are those of scaled scores: the sign of the scale, or 0, is the scores'.
@@ -879,9 +884,9 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
         tSrS(j) = params.scale < 0 ? -tSrS(j) : 0 * tSrS(j);
       }
     }
-    scoring.apply(params, work, rows_s, rows_c, all.key(i));
+    scoring.apply(params, work, rows_s, rows_c, own.key(i));
     if constexpr (decltype(masked)::value) {
-      all.hide(rows_s, rows_c, i);
+      own.hide(rows_s, rows_c, i);
     }
     softmax.step(rows_s, scoring.scale);
   };
@@ -892,16 +897,38 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
     release(values.empty[at.v.stage]);
     at.v.advance();
   };
-  if (all.count > 0) {
+  auto const clear_first = [&](int i) {
+    if constexpr (Work::packed) {
+      if (i == 0) {
+        values.full[at.v.stage].wait(at.v.phase);
+        clear_tail(all, work.len_k, sV(_,_,at.v.stage));
+      }
+    }
+  };
+  // Stages that this warpgroup does not read.
+  auto const leave = [&](int first, int end) {
+    CUTE_NO_UNROLL
+    for (int i = first; i < end; ++i) {
+      keys.full[at.k.stage].wait(at.k.phase);
+      turns.take();
+      turns.pass();
+      release(keys.empty[at.k.stage]);
+      at.k.advance();
+      values.full[at.v.stage].wait(at.v.phase);
+      clear_first(i);
+      release(values.empty[at.v.stage]);
+      at.v.advance();
+    }
+  };
+  int const skipped = own.count > 0 ? all.begin + all.count - own.begin - own.count : all.count;
+  leave(0, skipped);
+  if (own.count > 0) {
     multiply_k();
     turns.pass();
     warpgroup_wait<0>();
     weigh(0, true_type{});
     round_all(tSrS, tOrP);
-    if constexpr (Work::packed) {
-      values.full[at.v.stage].wait(at.v.phase);
-      clear_tail(all, work.len_k, sV(_,_,at.v.stage));
-    }
+    clear_first(skipped);
     int i = 1;
     auto const until = [&](int end, auto masked) {
       CUTE_NO_UNROLL
@@ -918,17 +945,18 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
     };
     // Loops of their own: a branch between MMAs costs 5 % of causal heads.
     if constexpr (Mask::diagonal) {
-      until(all.whole, true_type{});
+      until(own.whole, true_type{});
     }
-    until(all.left, false_type{});
+    until(own.left, false_type{});
     if constexpr (Mask::window) {
-      until(all.count, true_type{});
+      until(own.count, true_type{});
     }
     multiply_v();
     end_v();
   }
+  leave(skipped + own.count, all.count);
   store(params, work, tOrO, softmax, shared);
-  release(queries.empty[at.q.stage], lends || all.count == 0);
+  release(queries.empty[at.q.stage], lends || own.count == 0);
   at.q.advance();
 }
 
@@ -936,7 +964,7 @@ CUTE_DEVICE
 void
 consume(Params const& params, SharedStorage& shared)
 {
-  Turns const turns(threadIdx.x / 128);
+  Turns const turns(__shfl_sync(~0u, threadIdx.x / 128, 0));
   Positions at;
   Works works{params};
   Work work;

@@ -5,7 +5,7 @@ use crate::kernels::Random;
 use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
 use cutemplate::plan::Plan;
-use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::recipe::{Gemm, Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use cutemplate::verify::{self, Baseline, Fill, ReferenceError, Tensor, Verdict};
 use cutemplate::view::ViewLayout;
@@ -456,4 +456,28 @@ fn several_cores_find_what_one_would() {
             "{settings}"
         );
     }
+}
+
+/// A product of integers may read floats: what is no integer saturates, and NaN is 0, as the conversion of a GPU has it.
+#[test]
+fn integers_that_are_read_of_floats_saturate_and_nan_is_0() {
+    let settings = "dtype=i8\nout=i32\nepilogue=|a, c, x| a + x\naux=f32";
+    let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
+    let plan = recipe.plan_as("k", &Targets::default()).expect("a right recipe");
+    let mut all = tensors(&plan, &[2, 16, 32], Fill::Small, 5);
+    let read = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 3.0e9, -3.0e9, 3.0];
+    let integers = [0, i32::MAX, i32::MIN, i32::MAX, i32::MIN, 3];
+    let integer = |tensor: &Tensor, row: u64, col: u64| tensor.bits(row, col).expect("inside") as u8 as i8;
+    for (col, (x, value)) in read.into_iter().zip(integers).cycle().take(16).enumerate() {
+        for row in 0..2 {
+            set(&mut all[2], row, col, x);
+            let term = |k| i32::from(integer(&all[0], row, k)) * i32::from(integer(&all[1], k, col as u64));
+            let sum: i32 = (0..32).map(term).sum();
+            all[3].row_mut::<i32>(row).expect("a row")[col] = sum.wrapping_add(value);
+        }
+    }
+    let right = verdict(&plan, &all, &[]);
+    assert_eq!((right.mismatches, right.unwritten), (0, 0), "{right:?}");
+    all[3].row_mut::<i32>(1).expect("a row")[0] += 1;
+    assert_eq!(verdict(&plan, &all, &[]).mismatches, 1);
 }

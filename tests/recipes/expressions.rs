@@ -123,6 +123,10 @@ inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __ddiv_rn(double a, double b) { return a / b; }
 inline double __dsqrt_rn(double x) { return std::sqrt(x); }
 inline double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
+template <class Float>
+inline int saturated(Float x) { return x != x ? 0 : x <= -0x1p31 ? -0x7fffffff - 1 : x >= 0x1p31 ? 0x7fffffff : int(x); }
+inline int __float2int_rz(float x) { return saturated(x); }
+inline int __double2int_rz(double x) { return x != x ? -0x7fffffff - 1 : saturated(x); }
 inline float rsqrtf(float x) { return float(1.0 / std::sqrt(double(x))); }
 inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 ";

@@ -120,12 +120,12 @@ pub(super) fn operands(
 ) -> Result<Vec<Tensor>, BenchError> {
     let shapes: Vec<&[i64]> = layouts.iter().map(|layout| layout.layout.shape()).collect();
     let problem = abi.problem_shape().and_then(|shape| Some((shape, shape.problem_of(&shapes)?)));
-    let coordinates = |operand| problem.as_ref().and_then(|(shape, problem)| shape.coordinates(operand, problem));
+    let numbers = |operand| problem.as_ref().and_then(|(shape, problem)| shape.numbers(operand, problem));
     let make = |(index, (operand, layout)): (u64, (&cutemplate::plan::Operand, &TensorLayout))| {
         let mut tensor = Tensor::new(operand.dtype, *layout)?;
         match operand.access {
             Access::Read | Access::ReadWrite => {
-                tensor.fill_of(coordinates(index as usize), fill, seed.wrapping_add(index));
+                tensor.fill_of(numbers(index as usize), fill, seed.wrapping_add(index));
             }
             Access::Write => tensor.fill_unwritten(),
         }

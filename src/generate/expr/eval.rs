@@ -202,7 +202,10 @@ impl Evaluator {
     /// value.
     pub fn evaluate_bounds(&mut self, inputs: &[Bounds]) -> Result<Outputs, ExprError> {
         count("inputs", inputs.len(), self.inputs)?;
-        let points: Option<SmallVec<[f64; MAX_INPUTS]>> = inputs.iter().map(Bounds::as_point).collect();
+        // Only NaN is one integer, 0.
+        let is_integer = matches!(self.machine, Machine::I32(_));
+        let point = |x: &Bounds| x.as_point().or((is_integer && x.nan && x.range().is_none()).then_some(f64::NAN));
+        let points: Option<SmallVec<[f64; MAX_INPUTS]>> = inputs.iter().map(point).collect();
         if let Some(points) = points {
             return self.evaluate(&points);
         }

@@ -118,13 +118,15 @@ pub(super) fn expansion(op: Unary) -> Option<&'static Expansion> {
 }
 
 const SATURATE_CAST: &str = "\
-// To an integer by Rust's rules: the fraction is cut off, values out of range saturate, NaN gives 0.
+// To an integer by Rust's rules: the fraction is cut off, values out of range saturate, NaN gives 0. A device's conversion to 32 bits
+// does so by itself, but for a double that is NaN.
+CUTE_DEVICE int32_t saturate_cast_i32(float x) { return __float2int_rz(x); }
+CUTE_DEVICE int32_t saturate_cast_i32(double x) { return x != x ? 0 : __double2int_rz(x); }
 template <class Integer, class Float>
 CUTE_DEVICE Integer saturate_cast(Float x) {
-  constexpr Integer lowest = cute::numeric_limits<Integer>::lowest();
-  constexpr Integer highest = cute::numeric_limits<Integer>::max();
-  if (x != x) { return 0; }
-  return x <= Float(lowest) ? lowest : x >= Float(highest) ? highest : Integer(x);
+  constexpr int32_t lowest = cute::numeric_limits<Integer>::lowest();
+  constexpr int32_t highest = cute::numeric_limits<Integer>::max();
+  return Integer(cute::max(lowest, cute::min(saturate_cast_i32(x), highest)));
 }
 ";
 

@@ -32,6 +32,7 @@ const FUNCTIONS: &[&str] = &[
     "fmaxf",
     "round_to_odd",
     "saturate_cast",
+    "saturate_cast_i32",
     "clamp_finite",
     "wrap_add",
     "wrap_sub",

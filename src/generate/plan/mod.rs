@@ -42,6 +42,7 @@ pub use operand::{ModeStride, Operand};
 pub use own::Own;
 pub use params::{Field, PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use problem_shape::ProblemShape;
+pub use crate::tensor::Numbers;
 #[cfg(test)]
 pub(crate) use product::QUANTISER;
 pub use product::{Arithmetic, BlockScales, Groups, Indexed, Product, SCALED_K, SCALED_N};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{ModeStride, Operand};
+use crate::plan::{ModeStride, Numbers, Operand};
 use crate::view::Access;
 
 /// Extents of a small problem that leave something over in every mode, for each number of extents.
@@ -28,9 +28,9 @@ pub struct ProblemShape {
     /// The extent that counts batches: an array may lack its axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     batches: Option<usize>,
-    /// Operands whose elements are coordinates, each with the extent that these belong to.
+    /// Operands whose elements are numbers of an extent: the operand, what they say, and the extent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    coordinates: Vec<(usize, usize)>,
+    numbers: Vec<(usize, Numbers, usize)>,
     example: Vec<i64>,
     because: String,
     help: String,
@@ -85,7 +85,7 @@ impl ProblemShape {
         Self {
             modes: modes.into_iter().map(|modes| modes.into_iter().map(ModeExtent::Whole).collect()).collect(),
             batches: None,
-            coordinates: Vec::new(),
+            numbers: Vec::new(),
             example,
             because: "each mode of a tensor has an extent of the problem".to_owned(),
             help: "pass views of these shapes; a broadcast mode has stride 0, not extent 1".to_owned(),
@@ -148,25 +148,27 @@ impl ProblemShape {
         self
     }
 
-    /// The same; the elements of an operand are coordinates of that extent: an index names rows of a table.
+    /// The same; the elements of an operand are numbers of that extent: an index names rows of a table, offsets end groups.
+    /// Tools fill such operands with these.
     ///
     /// ```
-    /// use cutemplate::plan::ProblemShape;
+    /// use cutemplate::plan::{Numbers, ProblemShape};
     ///
     /// // X (ROWS,N), Index (M), Y (M,N).
-    /// let gather = ProblemShape::new(["M", "N", "ROWS"], [vec![2, 1], vec![0], vec![0, 1]]).with_coordinates(1, 2);
-    /// assert_eq!(gather.coordinates(1, &[5, 8, 300]), Some(300));
+    /// let gather = ProblemShape::new(["M", "N", "ROWS"], [vec![2, 1], vec![0], vec![0, 1]]);
+    /// let gather = gather.with_numbers(1, Numbers::Coordinates, 2);
+    /// assert_eq!(gather.numbers(1, &[5, 8, 300]), Some((Numbers::Coordinates, 300)));
     /// ```
     #[must_use]
-    pub fn with_coordinates(mut self, operand: usize, extent: usize) -> Self {
-        self.coordinates.push((operand, extent));
+    pub fn with_numbers(mut self, operand: usize, numbers: Numbers, extent: usize) -> Self {
+        self.numbers.push((operand, numbers, extent));
         self
     }
 
-    /// How many coordinates the elements of an operand number, if they do.
-    pub fn coordinates(&self, operand: usize, problem: &[i64]) -> Option<i64> {
-        let (_, extent) = self.coordinates.iter().find(|(of, _)| *of == operand)?;
-        problem.get(*extent).copied()
+    /// What the elements of an operand say of an extent of that problem, and the extent; `None` where any value does.
+    pub fn numbers(&self, operand: usize, problem: &[i64]) -> Option<(Numbers, i64)> {
+        let (_, numbers, extent) = self.numbers.iter().find(|(of, ..)| *of == operand)?;
+        Some((*numbers, *problem.get(*extent)?))
     }
 
     /// The same with another small problem, which leaves something over in every mode.

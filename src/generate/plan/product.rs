@@ -1,7 +1,7 @@
 //! Products of matrices: what D is.
 
 use crate::expr::{Checked, Compute, Function};
-use crate::plan::{Operand, ProblemShape};
+use crate::plan::{Numbers, Operand, ProblemShape};
 use crate::settings::named;
 
 /// `D = epilogue(A @ B, C, ..)`: A `(M,K)`, B `(K,N)`, all others `(M,N)`, perhaps each with a last mode L.
@@ -58,8 +58,8 @@ impl Groups {
     pub fn operand(self) -> Option<&'static str> {
         match self {
             Groups::None => None,
-            Groups::Rows | Groups::K => Some("Offsets"),
-            Groups::Masked => Some("Counts"),
+            Groups::Rows | Groups::K => Some(OFFSETS),
+            Groups::Masked => Some(COUNTS),
         }
     }
 
@@ -95,6 +95,12 @@ impl Indexed {
         [(self.gather, GATHER), (self.scatter, SCATTER)].into_iter().filter(|(is, _)| *is).map(|(_, name)| name)
     }
 }
+
+/// The name of the ends of groups.
+const OFFSETS: &str = "Offsets";
+
+/// The name of the lengths of groups.
+const COUNTS: &str = "Counts";
 
 /// The name of the rows of A that a product reads.
 const GATHER: &str = "Gather";
@@ -309,6 +315,15 @@ impl Product {
         let example = if is_one { &[255, 130, 67][..] } else { &[131, 67, 45, 3] };
         let others = [(gather, 90), (scatter, 300)].into_iter().filter(|(is, _)| *is).map(|(_, rows)| rows);
         let shape = shape.with_example(&example.iter().copied().chain(others).collect::<Vec<i64>>());
-        if self.batched { shape.with_batches(3) } else { shape }
+        let shape = if self.batched { shape.with_batches(3) } else { shape };
+        let numbers = |operand: &Operand| match operand.name {
+            OFFSETS => Some((Numbers::Ends, if self.groups == Groups::K { 2 } else { 0 })),
+            COUNTS => Some((Numbers::Counts, 0)),
+            GATHER => Some((Numbers::Coordinates, rows_a)),
+            SCATTER => Some((Numbers::Distinct, rows_d)),
+            _ => None,
+        };
+        let all = operands.iter().enumerate().filter_map(|(index, operand)| Some((index, numbers(operand)?)));
+        all.fold(shape, |shape, (index, (numbers, extent))| shape.with_numbers(index, numbers, extent))
     }
 }

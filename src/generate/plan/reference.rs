@@ -27,12 +27,6 @@ pub trait Reference: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Element `at` of an operand that says where something else is, such as an index, on the problem of these extents; `None` where any
-    /// value does.
-    fn usual_index(&self, _operand: &str, _at: i64, _extents: &[i64]) -> Option<i64> {
-        None
-    }
-
     /// Operations of a launch on the problem of these extents, as a rate in FLOP/s counts them; `None` where only bytes count.
     fn flop(&self, _extents: &[i64]) -> Option<f64> {
         None

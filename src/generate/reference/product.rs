@@ -60,20 +60,6 @@ impl Reference for Product {
         self.usual_scalar(index)
     }
 
-    /// Groups of about one length, rows of A in another order, and each row of D once.
-    fn usual_index(&self, operand: &str, at: i64, extents: &[i64]) -> Option<i64> {
-        let [m, _, k, others @ ..] = extents else { return None };
-        let (of, last) = (if self.groups() == Groups::K { k } else { m }, others.last().copied().unwrap_or(0));
-        let groups = others.first().copied().unwrap_or(1).max(1);
-        match operand {
-            "Offsets" => Some(of * (at + 1) / groups),
-            "Counts" => Some((at * 7919 + of / 2) % (of + 1)),
-            "Gather" => Some(at * 7919 % others.get(usize::from(self.groups() != Groups::None))?.max(&1)),
-            "Scatter" => Some(last - 1 - at),
-            _ => None,
-        }
-    }
-
     /// Two for each product that is added.
     fn flop(&self, extents: &[i64]) -> Option<f64> {
         // Each row, or each k, is of one group.

@@ -22,6 +22,38 @@ named! {
     Specials = "specials",
 }
 
+/// What the integers of an operand say of an extent of the problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Numbers {
+    /// Its coordinates, any as likely: an index names rows of a table.
+    Coordinates,
+    /// Its coordinates, none of them twice: each row of a result has a place of its own.
+    Distinct,
+    /// Ends of groups that divide it, ascending.
+    Ends,
+    /// How many of its coordinates each group has.
+    Counts,
+}
+
+/// A prime: its multiples visit each coordinate of an extent that it does not divide.
+const STEP: i64 = 7919;
+
+impl Numbers {
+    /// Element `at` of so many; `random` is a word of its own.
+    fn element(self, extent: i64, (at, size): (i64, i64), random: u64) -> i64 {
+        let step = if extent % STEP == 0 { 1 } else { STEP };
+        match self {
+            Numbers::Coordinates => (random % extent.max(1).unsigned_abs()) as i64,
+            Numbers::Distinct if at < extent => (at % extent * step + extent / 2) % extent,
+            // More elements than coordinates: what remains names none.
+            Numbers::Distinct => -1,
+            Numbers::Ends => (i128::from(extent) * i128::from(at + 1) / i128::from(size)) as i64,
+            Numbers::Counts => (random % (extent.max(0).unsigned_abs() + 1)) as i64,
+        }
+    }
+}
+
 /// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) with random access:
 /// `at(n)` is the n-th output of the generator that starts at the seed.
 #[derive(Clone, Copy, Debug)]
@@ -95,11 +127,11 @@ impl Tensor {
         with_scalar!(self.dtype(), T => self.set_each::<T>(|index| element(fill, random, index)));
     }
 
-    /// The same; where the elements are coordinates of an extent, any of these, each as likely.
-    pub fn fill_of(&mut self, coordinates: Option<i64>, fill: Fill, seed: u64) {
-        let Some(extent) = coordinates else { return self.fill(fill, seed) };
-        let (random, extent) = (SplitMix64(seed), extent.max(1).unsigned_abs());
-        self.set_each::<i32>(|index| (random.at(index) % extent) as i32);
+    /// The same; where the elements are numbers that say something of an extent, such numbers.
+    pub fn fill_of(&mut self, numbers: Option<(Numbers, i64)>, fill: Fill, seed: u64) {
+        let Some((numbers, extent)) = numbers else { return self.fill(fill, seed) };
+        let (random, size) = (SplitMix64(seed), self.size() as i64);
+        self.set_each::<i32>(|index| numbers.element(extent, (index as i64, size), random.at(index)) as i32);
     }
 
     /// Makes each element its magnitude, on all cores.
@@ -141,6 +173,28 @@ mod tests {
                 assert_ne!(dense, values(*dtype, *fill, 8, TensorLayout::contiguous(5, 9)), "{dtype} {fill}");
             }
         }
+    }
+
+    fn numbers(numbers: Numbers, extent: i64, size: i64) -> Vec<i32> {
+        let mut tensor = Tensor::new(DType::I32, TensorLayout::contiguous(1, size as u64)).expect("small");
+        tensor.fill_of(Some((numbers, extent)), Fill::Normal, 11);
+        (0..size as u64).map(|at| tensor.bits(0, at).expect("inside") as i32).collect()
+    }
+
+    #[test]
+    fn numbers_say_what_they_are_for() {
+        for extent in [0, 1, 5, 7919, 7920] {
+            let places = numbers(Numbers::Distinct, extent, 6);
+            let inside: std::collections::BTreeSet<_> = places.iter().filter(|place| **place >= 0).collect();
+            assert_eq!(inside.len() as i64, extent.min(6), "{places:?} of {extent}");
+            assert!(places.iter().all(|place| i64::from(*place) < extent), "{places:?} of {extent}");
+            let counts = numbers(Numbers::Counts, extent, 64);
+            assert!(counts.iter().all(|count| (0..=extent).contains(&i64::from(*count))), "{counts:?} of {extent}");
+        }
+        assert_eq!(numbers(Numbers::Ends, 10, 4), [2, 5, 7, 10]);
+        assert_eq!(numbers(Numbers::Ends, i32::MAX.into(), 2), [i32::MAX / 2, i32::MAX]);
+        let rows = numbers(Numbers::Coordinates, 3, 200);
+        assert!((0..3).all(|row| rows.contains(&row)) && rows.iter().all(|row| (0..3).contains(row)), "{rows:?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ pub(crate) mod parallel;
 mod scalar;
 mod walk;
 
-pub use fill::{Fill, SplitMix64};
+pub use fill::{Fill, Numbers, SplitMix64};
 pub use guards::{GuardReport, GuardViolation, Place};
 pub use host::{ShapeMismatch, Tensor, TensorError, TensorLayout};
 pub use parallel::Done;

@@ -208,7 +208,7 @@ pub(crate) fn sized(plan: &Plan, extents: &[i64; 3], gap: Option<i64>, fill: Fil
     let batches = last_extent(plan).then_some(3);
     let extents: Vec<i64> = extents.iter().copied().chain(batches).collect();
     let mut problem = placed(plan, &named(plan, &extents), gap, fill, seed);
-    problem.planted.extend(drawn_indices(plan, &mut Random::new(85, seed), &extents));
+    problem.planted.extend(drawn_indices(plan, &mut Random::new(85, seed), &extents, problem.is_in_place()));
     problem
 }
 
@@ -264,8 +264,14 @@ fn indices(
     plan.operands().iter().enumerate().flat_map(values)
 }
 
-/// The same for a problem of M, N, K and so many groups: ends or counts within its rows, or its K, now and then outside.
-pub(super) fn drawn_indices(plan: &Plan, random: &mut Random, extents: &[i64]) -> Vec<(usize, Vec<u64>, f32)> {
+/// The same for a problem of M, N, K and so many groups: ends or counts within its rows, or its K, now and then outside. `whole` leaves no
+/// row out: what lies in the place of an output is not what an output holds before it is written.
+pub(super) fn drawn_indices(
+    plan: &Plan,
+    random: &mut Random,
+    extents: &[i64],
+    whole: bool,
+) -> Vec<(usize, Vec<u64>, f32)> {
     let names = ["Offsets", "Counts", "Gather", "Scatter"];
     if !plan.operands().iter().any(|operand| names.contains(&&*operand.name)) {
         return Vec::new();
@@ -283,6 +289,12 @@ pub(super) fn drawn_indices(plan: &Plan, random: &mut Random, extents: &[i64]) -
         {
             *last = most;
         }
+    }
+    if whole {
+        let counts = plan.operands().iter().any(|operand| &*operand.name == "Counts");
+        ends.iter_mut().for_each(|end| *end = if counts { most } else { (*end).clamp(0, most) });
+        ends.sort_unstable();
+        ends.iter_mut().next_back().into_iter().for_each(|last| *last = most);
     }
     indices(plan, [extents[0], extents[0] / 2 + 3, extents[0] + 41], &ends, random.below(1000) as i64).collect()
 }

@@ -208,9 +208,9 @@ impl Tensors {
         let mut outputs = inputs.split_off(problem.in_place.len());
         let shapes: Vec<&[i64]> = problem.layouts.iter().map(|layout| layout.layout.shape()).collect();
         let known = plan.problem_shape().and_then(|shape| Some((shape, shape.problem_of(&shapes)?)));
-        let coordinates = |operand| known.as_ref().and_then(|(shape, extents)| shape.coordinates(operand, extents));
+        let numbers = |operand| known.as_ref().and_then(|(shape, extents)| shape.numbers(operand, extents));
         for (seed, (input, fill)) in (problem.seed..).zip(inputs.iter_mut().zip(&problem.fills)) {
-            input.fill_of(coordinates((seed - problem.seed) as usize), *fill, seed);
+            input.fill_of(numbers((seed - problem.seed) as usize), *fill, seed);
         }
         for (input, coordinate, value) in &problem.planted {
             plant(&mut inputs[*input], coordinate, *value);

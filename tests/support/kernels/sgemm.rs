@@ -394,6 +394,6 @@ fn of(plan: &Plan, random: &mut Random, extents: &[i64]) -> Problem {
             }
         }
     }
-    planted.extend(drawn_indices(plan, random, extents));
+    planted.extend(drawn_indices(plan, random, extents, in_place.iter().any(Option::is_some)));
     Problem { layouts, in_place, scalars, fills, planted, seed: random.word() >> 32 }
 }

@@ -81,7 +81,7 @@ recipe! {
         lse: bool, "true", if this.lse;
         /// the function of the scaled score s, of batch b, head h, query q and key k, and of auxiliary elements, in this order, that gives
         /// the score; q is the key that the query is aligned with
-        score: Function, "|s; cap| cap * tanh(s / cap)", if !this.score.is_first_input();
+        score: Function, "|s; cap| cap * tanh(s * (1 / cap))", if !this.score.is_first_input();
         /// type and strides of each auxiliary tensor, (B,HQ,SQ,SK), or (HQ,TQ,TK), or (B,HQ,SQ,KEYS): stride 0 broadcasts along a mode
         aux: Vec<TensorSpec>, "f32:(0,1,0,0)", if !this.aux.is_empty();
         /// whether Sinks, (HQ), in f32, is an input: a score of each head that has a weight and no value: true, false

@@ -83,7 +83,9 @@ impl Gemm {
     /// Whether A and B of the text are K-major where the kernel multiplies them.
     pub(super) fn k_major(&self) -> [bool; 2] {
         let only_k = self.dtype.lies_along_k();
-        self.lie_along_k().map(|along_k| along_k || only_k)
+        let [a, b] = self.lie_along_k().map(|along_k| along_k || only_k);
+        // A group begins in any column of an M-major A. On an H200 a box that began there stopped a launch: an illegal instruction.
+        [a || self.groups == Groups::Rows, b]
     }
 
     /// Whether A and B lie along K in the text. An operand that lies otherwise is transposed while it is packed.

@@ -9,7 +9,7 @@ use crate::expr::MAX_OUTPUTS;
 use crate::expr::rows::{Level, Passes};
 use crate::model::{Prediction, Traffic};
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Draft, Entry, KernelPlan, Operand, Plan, ProblemShape, Reference, interned};
+use crate::plan::{Draft, Entry, KernelPlan, Numbers, Operand, Plan, ProblemShape, Reference, interned};
 use crate::recipe::{Names, Recipe};
 use crate::reference::RowProgram;
 use crate::tiling::Tiling;
@@ -130,7 +130,7 @@ fn problem(tensors: &[Tensor], columns: u32) -> ProblemShape {
     );
     let example = [67, i64::from(columns).min(511), 33];
     let shape = match source {
-        Some(index) => shape.with_example(&example).with_coordinates(index, 2),
+        Some(index) => shape.with_example(&example).with_numbers(index, Numbers::Coordinates, 2),
         None => shape.with_example(&example[..2]),
     };
     tensors.iter().enumerate().fold(shape, |shape, (operand, tensor)| match tensor.level {
