@@ -85,7 +85,12 @@ const DEFECTS: &[Defect] = &[
         from: "cute::min(position, params.positions - 1)",
         to: "position",
     },
-    Defect { what: "the angle of a neighbour", settings: SMALL, from: "cos = ptr_cos[angle]", to: "cos = ptr_cos[angle / 2]" },
+    Defect {
+        what: "the angle of a neighbour",
+        settings: SMALL,
+        from: "cos = ptr_cos[angle]",
+        to: "cos = ptr_cos[angle / 2]",
+    },
     Defect {
         what: "rows past the last",
         settings: SMALL,

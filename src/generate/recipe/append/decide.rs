@@ -93,7 +93,8 @@ fn tilings(recipe: &Append) -> Result<(Vec<Tiling>, [i64; 2]), LayoutError> {
     let rows = [if rotary > 0 { of_pairs } else { of_others }, of_values].map(|lanes| THREADS / lanes);
     let mut all = Vec::new();
     // Queries are copied as keys are, unless those lose bits.
-    let queries = (own, ["Q", "Rotated"], ["LoadQueryPairs", "StoreQueryPairs"], ["LoadQueryOthers", "StoreQueryOthers"]);
+    let queries =
+        (own, ["Q", "Rotated"], ["LoadQueryPairs", "StoreQueryPairs"], ["LoadQueryOthers", "StoreQueryOthers"]);
     let keys = (kept, ["NewK", "K"], ["LoadPairs", "StorePairs"], ["LoadOthers", "StoreOthers"]);
     let of_heads = [keys].into_iter().chain((recipe.queries && recipe.is_narrow()).then_some(queries));
     for (dtypes, tensors, of_pair, of_other) in of_heads {

@@ -69,7 +69,15 @@ recipe! {
 impl Default for Append {
     /// Keys of 128 f16, rotated as a whole.
     fn default() -> Self {
-        Self { dtype: DType::F16, dtype_kv: None, head: 128, value: None, rotary: None, pairs: Pairs::Half, queries: false }
+        Self {
+            dtype: DType::F16,
+            dtype_kv: None,
+            head: 128,
+            value: None,
+            rotary: None,
+            pairs: Pairs::Half,
+            queries: false,
+        }
     }
 }
 
