@@ -30,23 +30,27 @@ static_assert([[ a.condition ]], "[[ a.what ]]");
 {% if recipe.rotary() > 0 %}
 {% include "append/rotate.cuh" %}
 {% endif %}
-// Keys, or queries, of `heads` heads.
-template <class From, class To>
+{% for m in moves -%}
+// [[ m.what ]], of `heads` heads.
+template <class From, class To, class Keep>
 CUTE_DEVICE
 void
-move_keys(Params const& params, int heads, From const& from, To const& to)
+[[ m.function ]](Params const& params, int heads, From const& from, To const& to, Keep const& keep)
 {
 {%- if recipe.rotary() > 0 %}
   using Pairs = Shape<Int<[[ rows[0] ]]>,Int<[[ recipe.rotary() ]]>>;
-  auto const rotated = [&](Row const& row, auto&& elements, auto const& crd) { rotate(params, row.position, elements, crd); };
-  move<LoadPairs, StorePairs, Pairs>(params, heads, 0, from, to, rotated);
+  auto const rotated = [&](Row const& row, auto const& src, auto&& dst, auto const& kept, auto const& crd) {
+    rotate(params, row.position, src, dst, kept, crd);
+  };
+  move<Load[[ m.of ]]Pairs, Store[[ m.of ]]Pairs, Pairs>(params, heads, 0, from, to, keep, rotated);
 {%- endif %}
 {%- if others > 0 %}
   using Others = Shape<Int<[[ rows[0] ]]>,Int<[[ others ]]>>;
-  move<LoadOthers, StoreOthers, Others>(params, heads, [[ recipe.rotary() ]], from, to, AsTheyAre{});
+  move<Load[[ m.of ]]Others, Store[[ m.of ]]Others, Others>(params, heads, [[ recipe.rotary() ]], from, to, keep, AsTheyAre{});
 {%- endif %}
 }
 
+{% endfor -%}
 CUTE_DEVICE
 void
 kernel(Params const& params)
@@ -57,18 +61,18 @@ kernel(Params const& params)
       return row_in(params.newk, params.newk_stride0, params.newk_stride1, params.newk_stride2, row);
     };
     auto const to = [&](Row const& row) {
-      return place_in(params, params.k, params.k_stride0, params.k_stride1, params.k_stride2, row);
+      return place_in(params, static_cast<[[ page ]]*>(params.k), params.k_stride0, params.k_stride1, params.k_stride2, row);
     };
-    move_keys(params, params.hk, from, to);
+    move_keys(params, params.hk, from, to, [[ keeps[0] ]]);
   } else if (blockIdx.y == 1) {
     using Values = Shape<Int<[[ rows[1] ]]>,Int<[[ recipe.value() ]]>>;
     auto const from = [&](Row const& row) {
       return row_in(params.newv, params.newv_stride0, params.newv_stride1, params.newv_stride2, row);
     };
     auto const to = [&](Row const& row) {
-      return place_in(params, params.v, params.v_stride0, params.v_stride1, params.v_stride2, row);
+      return place_in(params, static_cast<[[ page ]]*>(params.v), params.v_stride0, params.v_stride1, params.v_stride2, row);
     };
-    move<LoadValues, StoreValues, Values>(params, params.hk, 0, from, to, AsTheyAre{});
+    move<LoadValues, StoreValues, Values>(params, params.hk, 0, from, to, [[ keeps[1] ]], AsTheyAre{});
 {%- if recipe.queries %}
   } else {
     auto const from = [&](Row const& row) {
@@ -78,7 +82,7 @@ kernel(Params const& params)
       auto const ptr = row_in(params.rotated, params.rotated_stride0, params.rotated_stride1, params.rotated_stride2, row);
       return const_cast<Element*>(ptr);
     };
-    move_keys(params, params.hq, from, to);
+    [[ moves[moves.len() - 1].function ]](params, params.hq, from, to, [](Row const&) { return Rounded{}; });
 {%- endif %}
   }
 }

@@ -44,6 +44,9 @@ fn every_refusal_has_a_reason() {
 /// Rotated elements, others, and values.
 const SMALL: &str = "head=48\nvalue=24\nrotary=32\nqueries=true";
 
+/// The same, in pages of 8 bits.
+const NARROW: &str = "head=48\nvalue=24\nrotary=32\nqueries=true\ndtype_kv=e4m3";
+
 const DEFECTS: &[Defect] = &[
     Defect {
         what: "a position too late",
@@ -82,7 +85,12 @@ const DEFECTS: &[Defect] = &[
         from: "cute::min(position, params.positions - 1)",
         to: "position",
     },
-    Defect { what: "the angle of a neighbour", settings: SMALL, from: "ptr_cos[angle]", to: "ptr_cos[angle / 2]" },
+    Defect {
+        what: "the angle of a neighbour",
+        settings: SMALL,
+        from: "cos = ptr_cos[angle]",
+        to: "cos = ptr_cos[angle / 2]",
+    },
     Defect {
         what: "rows past the last",
         settings: SMALL,
@@ -90,10 +98,22 @@ const DEFECTS: &[Defect] = &[
         to: "if (false)",
     },
     Defect {
+        what: "the scale of another head",
+        settings: NARROW,
+        from: "static_cast<float const*>(params.scalek)[row.head]",
+        to: "static_cast<float const*>(params.scalek)[0]",
+    },
+    Defect {
+        what: "values without a scale",
+        settings: NARROW,
+        from: "static_cast<float const*>(params.scalev)[row.head]",
+        to: "1.0f",
+    },
+    Defect {
         what: "the others in the place of rotated ones",
         settings: SMALL,
-        from: "(params, heads, 32, from, to, AsTheyAre{})",
-        to: "(params, heads, 0, from, to, AsTheyAre{})",
+        from: "(params, heads, 32, from, to, keep, AsTheyAre{})",
+        to: "(params, heads, 0, from, to, keep, AsTheyAre{})",
     },
 ];
 

@@ -25,6 +25,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
     vec![
         ("keys of f32", rejected("dtype=f32")),
         ("keys of 12 and values of 264", rejected("head=12\nvalue=264\nrotary=0")),
+        ("pages of e5m2", rejected("dtype_kv=e5m2")),
         ("20 rotated elements of 80", rejected("head=80\nrotary=20")),
         ("more rotated elements than a key has", rejected("head=32\nrotary=48")),
         ("queries that are not rotated", rejected("rotary=0\nqueries=true")),

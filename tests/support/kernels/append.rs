@@ -23,8 +23,11 @@ pub(crate) fn drawn(index: u64) -> Append {
         Some(whole.min(48)),
         if any { Some(20) } else { Some(whole) },
     ]);
+    let dtype = random.pick(if any { &[DType::F32, DType::F16] } else { &[DType::F16, DType::Bf16] });
+    let kept = if any { [None, Some(dtype), Some(DType::E5m2)] } else { [None, Some(DType::E4m3), Some(DType::E4m3)] };
     Append {
-        dtype: random.pick(if any { &[DType::F32, DType::F16] } else { &[DType::F16, DType::Bf16] }),
+        dtype,
+        dtype_kv: random.pick(&kept),
         head,
         value: random.chance(60).then(|| random.pick(&[8, 24, 64, 72, 128, 256])),
         rotary,

@@ -38,17 +38,18 @@ fn moved(
     [from, to]: [&'static str; 2],
     [rows, elements]: [i64; 2],
     lanes: i64,
-    dtype: DType,
+    [dtype, kept]: [DType; 2],
 ) -> Result<Tiling, LayoutError> {
     let row = |number: i64, apart: i64, along: i64| {
         Layout::from_modes([Layout::mode_of(number, apart)?, Layout::mode_of(along, 1)?])
     };
     // Rows of the tile are those of all heads of all new keys; each of its elements has one thread.
-    let place = |tensor| {
-        let (align, multiple) = (Bytes(16), VECTOR);
+    let bytes = |dtype: DType| Bytes(VECTOR as u64 * dtype.bytes().0);
+    let place = |tensor, dtype| {
+        let (align, multiple) = (bytes(dtype), VECTOR);
         Place::Global(Global { modes: [1, 3], align, multiple, outer: 2, ..Global::matrix(tensor) })
     };
-    let copy = |name, what, from, to| {
+    let copy = |name, what, dtype, from, to| {
         Ok::<_, LayoutError>(TileCopy {
             name,
             what,
@@ -57,7 +58,7 @@ fn moved(
             from,
             to,
             engine: Engine::Threads {
-                op: CopyOp::Universal(Bytes(16)),
+                op: CopyOp::Universal(bytes(dtype)),
                 threads: row((THREADS / lanes).min(rows), lanes, lanes)?,
                 values: row(1, VECTOR, VECTOR)?,
             },
@@ -67,8 +68,8 @@ fn moved(
         })
     };
     let copies = vec![
-        copy(load, "load of new rows", place(from), Place::Threads)?,
-        copy(store, "store of rows in pages", Place::Threads, place(to))?,
+        copy(load, "load of new rows", dtype, place(from, dtype), Place::Threads)?,
+        copy(store, "store of rows", kept, Place::Threads, place(to, kept))?,
     ];
     Ok(Tiling {
         tile: [rows, elements, 1],
@@ -86,17 +87,25 @@ fn moved(
 /// The rotated elements of a key, of which a thread has vectors of both halves; the others; and values.
 fn tilings(recipe: &Append) -> Result<(Vec<Tiling>, [i64; 2]), LayoutError> {
     let [head, value, rotary] = [recipe.head, recipe.value(), recipe.rotary()].map(i64::from);
-    let (others, dtype) = (head - rotary, recipe.dtype);
+    let (others, own) = (head - rotary, [recipe.dtype; 2]);
+    let kept = [recipe.dtype, recipe.dtype_kv()];
     let [of_pairs, of_others, of_values] = [rotary / 2, others, value].map(|elements| lanes(elements / VECTOR));
     let rows = [if rotary > 0 { of_pairs } else { of_others }, of_values].map(|lanes| THREADS / lanes);
     let mut all = Vec::new();
-    if rotary > 0 {
-        all.push(moved(["LoadPairs", "StorePairs"], ["NewK", "K"], [rows[0], rotary], of_pairs, dtype)?);
+    // Queries are copied as keys are, unless those lose bits.
+    let queries =
+        (own, ["Q", "Rotated"], ["LoadQueryPairs", "StoreQueryPairs"], ["LoadQueryOthers", "StoreQueryOthers"]);
+    let keys = (kept, ["NewK", "K"], ["LoadPairs", "StorePairs"], ["LoadOthers", "StoreOthers"]);
+    let of_heads = [keys].into_iter().chain((recipe.queries && recipe.is_narrow()).then_some(queries));
+    for (dtypes, tensors, of_pair, of_other) in of_heads {
+        if rotary > 0 {
+            all.push(moved(of_pair, tensors, [rows[0], rotary], of_pairs, dtypes)?);
+        }
+        if others > 0 {
+            all.push(moved(of_other, tensors, [rows[0], others], of_others, dtypes)?);
+        }
     }
-    if others > 0 {
-        all.push(moved(["LoadOthers", "StoreOthers"], ["NewK", "K"], [rows[0], others], of_others, dtype)?);
-    }
-    all.push(moved(["LoadValues", "StoreValues"], ["NewV", "V"], [rows[1], value], of_values, dtype)?);
+    all.push(moved(["LoadValues", "StoreValues"], ["NewV", "V"], [rows[1], value], of_values, kept)?);
     Ok((all, rows))
 }
 
@@ -106,6 +115,10 @@ fn decide(recipe: &Append, checks: &mut Checks) -> Option<Decision> {
     let found = format!("dtype={dtype}");
     let is_half = matches!(dtype, DType::F16 | DType::Bf16);
     let mut fits = checks.require(is_half, Code::TileType, found, "f16 or bf16", because, "dtype=bf16");
+    let is_kept = recipe.dtype_kv() == dtype || recipe.is_narrow();
+    let (found, required) = (format!("dtype_kv={}", recipe.dtype_kv()), format!("{dtype}, or e4m3"));
+    let because_kept = "pages hold what is appended, or numbers of 8 bits with a scale for each head";
+    fits &= checks.require(is_kept, Code::TileType, found, &required, because_kept, "dtype_kv=e4m3");
     for (key, elements) in [("head", recipe.head), ("value", recipe.value())] {
         let whole = elements % 8 == 0 && (8..=LONGEST).contains(&elements);
         let required = format!("a multiple of 8, up to {LONGEST}");

@@ -14,6 +14,14 @@ struct Text<'a> {
     plan: &'a Plan,
     recipe: &'a Append,
     element: &'static str,
+    /// The type of elements of pages, where it is another one.
+    kept: Option<&'static str>,
+    /// Their type in the text.
+    page: &'static str,
+    /// What is stored of keys, and of values.
+    keeps: [&'static str; 2],
+    /// The functions that move keys and queries; one, where those are stored alike.
+    moves: Vec<Move>,
     interleaved: bool,
     /// Rows of a CTA, of keys and of values.
     rows: [i64; 2],
@@ -23,6 +31,30 @@ struct Text<'a> {
     assertions: Vec<Assertion>,
 }
 
+/// A function that moves rows, and the middle of the names of its copies.
+struct Move {
+    what: &'static str,
+    function: &'static str,
+    of: &'static str,
+}
+
+const ROUNDED: &str = "[](Row const&) { return Rounded{}; }";
+const NARROWED: [&str; 2] = [
+    "[&](Row const& row) { return Narrowed{static_cast<float const*>(params.scalek)[row.head]}; }",
+    "[&](Row const& row) { return Narrowed{static_cast<float const*>(params.scalev)[row.head]}; }",
+];
+
+fn moves(recipe: &Append) -> Vec<Move> {
+    let keys = Move { what: "Keys", function: "move_keys", of: "" };
+    if !recipe.queries {
+        return vec![keys];
+    }
+    if recipe.is_narrow() {
+        return vec![keys, Move { what: "Queries", function: "move_queries", of: "Query" }];
+    }
+    vec![Move { what: "Keys, or queries", ..keys }]
+}
+
 pub(super) fn header(of: &Decision, plan: &Plan) -> String {
     let recipe = &of.recipe;
     emit::text(&Text {
@@ -30,6 +62,10 @@ pub(super) fn header(of: &Decision, plan: &Plan) -> String {
         plan,
         recipe,
         element: emit::element(recipe.dtype),
+        page: if recipe.is_narrow() { "Stored" } else { "Element" },
+        keeps: if recipe.is_narrow() { NARROWED } else { [ROUNDED; 2] },
+        moves: moves(recipe),
+        kept: recipe.is_narrow().then(|| emit::element(recipe.dtype_kv())),
         interleaved: recipe.pairs == Pairs::Interleaved,
         rows: of.rows,
         others: recipe.head - recipe.rotary(),

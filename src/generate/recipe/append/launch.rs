@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::plan::{Demand, DemandKind, Int, IntOp, ModeStride, Operand, ParamStruct, ProblemShape, Reach, Rule};
 use crate::view::Access;
 
-/// Elements of a vector of 16 bytes.
+/// Elements of a vector: 16 bytes, 8 of e4m3.
 pub(super) const VECTOR: i64 = 8;
 
 /// The largest extent, so that positions and numbers of rows are 32-bit integers.
@@ -16,16 +16,22 @@ const MOST: i64 = 1 << 29;
 const EXTENTS: [&str; 6] = ["B", "SQ", "ENTRIES", "HK", "PAGES", "PAGE"];
 pub(super) const PAGE: usize = 5;
 
+/// By which K and V of 8 bits are divided, a number for each head.
+const SCALES: [&str; 2] = ["ScaleK", "ScaleV"];
+
 pub(super) fn operands(recipe: &Append) -> Vec<Operand> {
     let rows = [ModeStride::Dynamic, ModeStride::Dynamic, ModeStride::Dynamic, ModeStride::Unit];
     let of = |name, access| Operand::new(name, recipe.dtype, access, &rows);
+    let kept = |name| Operand::new(name, recipe.dtype_kv(), Access::Write, &rows);
     let mut all = vec![of("NewK", Access::Read), of("NewV", Access::Read)];
     all.extend(recipe.queries.then(|| Operand { in_place: true, ..of("Q", Access::Read) }));
     let angles = |name| Operand::new(name, DType::F32, Access::Read, &rows[2..]);
     all.extend(["Cos", "Sin"].map(angles).into_iter().filter(|_| recipe.rotary() > 0));
     all.push(Operand::new("Table", DType::I32, Access::Read, &rows[2..]));
     all.push(Operand::new("Lengths", DType::I32, Access::Read, &rows[3..]));
-    all.extend([of("K", Access::Write), of("V", Access::Write)]);
+    let scale = |name| Operand::new(name, DType::F32, Access::Read, &rows[3..]);
+    all.extend(SCALES.into_iter().filter(|_| recipe.is_narrow()).map(scale));
+    all.extend([kept("K"), kept("V")]);
     all.extend(recipe.queries.then(|| of("Rotated", Access::Write)));
     all
 }
@@ -40,6 +46,7 @@ fn modes(recipe: &Append, name: &str) -> (Vec<usize>, Option<u32>) {
         "Cos" | "Sin" => (vec![positions, 0], Some(recipe.rotary() / 2)),
         "Table" => (vec![0, 2], None),
         "Lengths" => (vec![0], None),
+        "ScaleK" | "ScaleV" => (vec![3], None),
         "K" => (vec![4, PAGE, 3, 0], Some(recipe.head)),
         _ => (vec![4, PAGE, 3, 0], Some(recipe.value())),
     }
@@ -57,11 +64,14 @@ pub(super) fn problem(recipe: &Append) -> ProblemShape {
             None => shape,
         };
     let shape = all.enumerate().fold(shape, constant);
-    let help = "pass NewK (B,SQ,HK,D), NewV (B,SQ,HK,DV), Table (B,ENTRIES), Lengths (B), K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV)";
+    let scales = if recipe.is_narrow() { ", ScaleK (HK), ScaleV (HK)" } else { "" };
+    let help = format!(
+        "pass NewK (B,SQ,HK,D), NewV (B,SQ,HK,DV), Table (B,ENTRIES), Lengths (B){scales}, K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV)"
+    );
     let example = [2, 3, 4, 2, 9, 16, 40, 6];
     let extents = shape.extents().len();
     let example = if recipe.rotary() > 0 { &example[..extents] } else { &example[..EXTENTS.len()] };
-    shape.with_example(example).agreeing("each new key and value of a head goes to a page", help)
+    shape.with_example(example).agreeing("each new key and value of a head goes to a page", &help)
 }
 
 pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
@@ -79,7 +89,7 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
         |rule: &mut Rule, number: Int| rule.steps.require(number.at_most(MOST), "rows and positions have 32 bits");
     extents.iter().for_each(|extent| most(&mut rule, extent.clone()));
     most(&mut rule, entries.clone() * page.clone());
-    for operand in operands(recipe).iter().filter(|operand| operand.dtype == recipe.dtype) {
+    for operand in operands(recipe).iter().filter(|operand| operand.strides.len() == 4) {
         aligned(&mut rule, operand, &modes(recipe, operand.name).0, &extents);
     }
     let new = rule.steps.set("new", b.clone() * sq.clone());
@@ -112,11 +122,12 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     rule
 }
 
-/// Rows begin at multiples of 16 bytes. The stride of a single coordinate is never used.
+/// Rows begin at whole vectors. The stride of a single coordinate is never used.
 fn aligned(rule: &mut Rule, operand: &Operand, modes: &[usize], extents: &[Int]) {
     let (name, address) = (operand.name, rule.param(&operand.param));
-    let whole = address.clone().divides_by(2 * VECTOR);
-    let mut all = vec![(format!("{name} at a multiple of 16 bytes"), whole, ("address".to_owned(), address))];
+    let bytes = VECTOR * operand.dtype.bytes().0 as i64;
+    let whole = address.clone().divides_by(bytes);
+    let mut all = vec![(format!("{name} at a multiple of {bytes} bytes"), whole, ("address".to_owned(), address))];
     for (mode, extent) in modes.iter().enumerate().take(3) {
         let stride = rule.param(&format!("{}_stride{mode}", operand.param));
         let single = extents.get(*extent).map_or(Int::from(0), |extent| extent.clone().at_most(1));
@@ -128,7 +139,7 @@ fn aligned(rule: &mut Rule, operand: &Operand, modes: &[usize], extents: &[Int])
         kind: DemandKind::Alignment,
         condition,
         required,
-        because: "rows are copied in vectors of 16 bytes".to_owned(),
+        because: format!("rows are copied in vectors of {bytes} bytes"),
         found: vec![found],
     }));
 }

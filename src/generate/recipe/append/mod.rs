@@ -34,6 +34,8 @@ recipe! {
     /// The first `rotary` elements of a key are rotated by Cos and Sin `(POSITIONS,rotary/2)` at its position; a position past the last
     /// counts as the last. With `queries` Q `(B,SQ,HQ,D)` is rotated to Rotated, which may be Q's own memory.
     ///
+    /// With `dtype_kv=e4m3` pages hold K and V of 8 bits, divided by ScaleK and ScaleV `(HK)` in f32, as `attention` multiplies them.
+    ///
     /// A row whose position is negative or past the table, or whose entry names no page, is not written. All else in K and V stays as it
     /// is. A page that new keys go to belongs to one sequence.
     ///
@@ -49,6 +51,8 @@ recipe! {
     pub struct Append |this| {
         /// type of keys, values and queries: f16, bf16
         dtype: DType, "bf16";
+        /// type of K and V; auto: that of the new ones; e4m3: with ScaleK and ScaleV, (HK) in f32, which those of a head are divided by
+        dtype_kv: Option<DType>, "e4m3", if this.dtype_kv.is_some();
         /// elements of a key: 8 to 256, a multiple of 8
         head: u32, "128";
         /// elements of a value: 8 to 256, a multiple of 8; auto: as many as head
@@ -65,11 +69,29 @@ recipe! {
 impl Default for Append {
     /// Keys of 128 f16, rotated as a whole.
     fn default() -> Self {
-        Self { dtype: DType::F16, head: 128, value: None, rotary: None, pairs: Pairs::Half, queries: false }
+        Self {
+            dtype: DType::F16,
+            dtype_kv: None,
+            head: 128,
+            value: None,
+            rotary: None,
+            pairs: Pairs::Half,
+            queries: false,
+        }
     }
 }
 
 impl Append {
+    /// The type of K and V.
+    fn dtype_kv(&self) -> DType {
+        self.dtype_kv.unwrap_or(self.dtype)
+    }
+
+    /// Whether K and V have 8 bits, and scales.
+    fn is_narrow(&self) -> bool {
+        self.dtype_kv() == DType::E4m3
+    }
+
     /// Elements of a value.
     fn value(&self) -> u32 {
         self.value.unwrap_or(self.head)
@@ -88,7 +110,10 @@ impl Recipe for Append {
     const RUST_TYPE: &'static str = "Append";
     const SUMMARY: &'static str = "new keys and values to the pages of their sequences, with rotary embedding";
     const SETTINGS: &'static [Setting] = SETTINGS;
-    const CATALOGUE: &'static [&'static str] = &["dtype=bf16\nvalue=64\nrotary=96\nqueries=true"];
+    const CATALOGUE: &'static [&'static str] = &[
+        "dtype=bf16\nvalue=64\nrotary=96\nqueries=true",
+        "dtype=bf16\ndtype_kv=e4m3\nhead=64\nrotary=32\nqueries=true",
+    ];
     const PROBLEM: &'static [i64] = &[1, 4096, 256, 8, 256, 16, 8192];
     const EXAMPLES: &'static [(&'static str, &'static str)] = &[("run", "--set rotary=64 --problem 1x3x2x4x5x16x40")];
 
@@ -97,7 +122,8 @@ impl Recipe for Append {
     }
 
     fn default_name(&self) -> String {
-        let mut name = format!("{}_{}_{}", Self::FAMILY, self.dtype, self.head);
+        let narrow = if self.is_narrow() { "_e4m3" } else { "" };
+        let mut name = format!("{}_{}{narrow}_{}", Self::FAMILY, self.dtype, self.head);
         if let Some(value) = self.value.filter(|value| *value != self.head) {
             name += &format!("x{value}");
         }

@@ -15,6 +15,8 @@ struct Inputs {
     sin: usize,
     table: usize,
     lengths: usize,
+    /// Of keys, and then of values.
+    scales: Option<usize>,
 }
 
 impl Inputs {
@@ -22,7 +24,18 @@ impl Inputs {
         let q = 2;
         let cos = q + usize::from(recipe.queries);
         let table = cos + if recipe.rotary() > 0 { 2 } else { 0 };
-        Self { q, cos, sin: cos + 1, table, lengths: table + 1 }
+        Self { q, cos, sin: cos + 1, table, lengths: table + 1, scales: recipe.is_narrow().then_some(table + 2) }
+    }
+
+    /// A number with its error, divided by the scale of a head: of a key, 0, or of a value, 1.
+    fn scaled(&self, at: &At<'_>, (of, head): (usize, i64), (x, error): (f64, f64)) -> (f64, f64) {
+        let Some(scales) = self.scales else { return (x, error) };
+        let scale = at.input(scales + of, &[head]);
+        // What is divided is an f32.
+        let x = if (x as f32).is_finite() { x } else { f64::from(x as f32) };
+        let quotient = x / scale;
+        let error = error / scale.abs() + (U * (1.0 + U)) * (quotient.abs() + error / scale.abs()) + LEAST;
+        (quotient, if error.is_finite() { error } else { 0.0 })
     }
 
     /// The position of a sequence's i-th new row.
@@ -71,12 +84,13 @@ pub(super) fn append(recipe: &Append) -> Each {
         .output_where(move |at| {
             let [page, row, head, d] = at.coordinate() else { return None };
             let (batch, i, position) = inputs.found(at, *page, *row)?;
-            Some(inputs.rotated(&keys, at, (0, [batch, i, *head]), *d, position))
+            let key = inputs.rotated(&keys, at, (0, [batch, i, *head]), *d, position);
+            Some(inputs.scaled(at, (0, *head), key))
         })
         .output_where(move |at| {
             let [page, row, head, d] = at.coordinate() else { return None };
             let (batch, i, _) = of_values.found(at, *page, *row)?;
-            Some((at.input(1, &[batch, i, *head, *d]), 0.0))
+            Some(of_values.scaled(at, (1, *head), (at.input(1, &[batch, i, *head, *d]), 0.0)))
         });
     if !recipe.queries {
         return each;
