@@ -10,7 +10,7 @@ use crate::arch::Arch;
 use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, make_layout};
-use crate::plan::{Arithmetic, BlockScales, SCALES};
+use crate::plan::{Arithmetic, BlockScales, Groups, SCALES};
 use crate::recipe::product::{Extents, Major};
 use crate::tiling::{
     Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Promotion, Proxy, ReduceOp, Reduced,
