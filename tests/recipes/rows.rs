@@ -105,8 +105,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "a tile of rows counts twice",
         settings: COLUMNS,
-        from: "tile += int(gridDim.x)",
-        to: "tile += int(gridDim.x) - (tile == 0)",
+        from: "tile += step",
+        to: "tile += step - (tile == 0)",
     },
     Defect {
         what: "a part is left out",
