@@ -1,5 +1,5 @@
-// A warp tells its part of a row to the warps of the row in all CTAs. A barrier there counts the bytes: a barrier of the cluster would
-// wait for all stores of a thread, and empty the first level of caches.
+// A warp tells its part of a row to the warps of the row in all CTAs. A barrier there counts the bytes: a barrier of the cluster
+// would wait for all stores of a thread, and empty the first level of caches.
 template <class Part, class State>
 CUTE_DEVICE
 void

@@ -17,7 +17,8 @@ reduce_rows([[ plan.name() ]]_params const& params)
   int const rank = int(blockIdx.x) % ctas;
   int const first = int(blockIdx.x) / ctas;
   int const step = int(gridDim.x) / ctas;
-  Tensor cRow = local_tile(make_identity_tensor(make_shape(params.m, params.n)), Tile{}, make_coord(0, rank));  // (ROWS,COLUMNS) -> (m,n)
+  Tensor cAll = make_identity_tensor(make_shape(params.m, params.n));  // (M,N) -> (m,n)
+  Tensor cRow = local_tile(cAll, Tile{}, make_coord(0, rank));  // (ROWS,COLUMNS) -> (m,n)
   Tensor tcRow = typename Walk::Columns{}.get_slice(threadIdx.x).partition_S(cRow);  // (CPY,CPY_M,CHUNKS) -> (m,n)
 {% if stages > 1 %}{% include "rows/ahead.cuh" %}
 {% endif %}  int const tiles = ceil_div(params.m, size<0>(Tile{}));

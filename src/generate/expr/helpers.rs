@@ -122,12 +122,8 @@ pub(super) fn expansion(op: Unary) -> Option<&'static Expansion> {
 const EXP2: &str = "\
 // 2^x, one instruction: 0 where that is below the normal numbers.
 CUTE_DEVICE float exp2_or_0(float x) {
-#if defined(__CUDA_ARCH__)
   asm(\"ex2.approx.ftz.f32 %0, %0;\" : \"+f\"(x));
   return x;
-#else
-  return exp2f(x);
-#endif
 }
 ";
 

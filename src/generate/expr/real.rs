@@ -173,7 +173,7 @@ fn around<T: Real>(reference: f64, error: Error, ulps: u32) -> (T, T) {
 fn or_zero<T: Real>(op: Unary, (low, high): (T, T)) -> (T, T) {
     let normal = T::of(f64::from(f32::MIN_POSITIVE));
     let is_flushed = op == Unary::Exp2 && T::NARROW && low < normal;
-    (if is_flushed { T::of(0.0) } else { low }, high)
+    (if is_flushed { low.smaller(T::of(0.0)) } else { low }, high)
 }
 
 /// The lowest and the highest result that a device may give for the function at `x`, both NaN where it is not defined.
@@ -212,4 +212,18 @@ pub(super) fn power_end_bounds<T: Real>(x: T, y: T) -> (T, T) {
 /// The largest sine or cosine of any device, with the ulp of [`end_bounds`].
 pub(super) fn beyond_one<T: Real>(op: Unary) -> T {
     moved(T::of(1.0), 2 * T::ulps(error(op)), T::next_up)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_power_of_two_below_the_normal_numbers_may_be_zero_in_f32() {
+        let (low, high) = bounds::<f32>(Unary::Exp2, -140.0);
+        assert!(low <= 0.0 && high >= 2f32.powi(-140));
+        assert!(end_bounds::<f32>(Unary::Exp2, -140.0).0 <= 0.0);
+        assert!(bounds::<f32>(Unary::Exp2, -125.0).0 > 0.0);
+        assert!(bounds::<f64>(Unary::Exp2, -140.0).0 > 0.0 && bounds::<f32>(Unary::Exp, -95.0).0 > 0.0);
+    }
 }

@@ -125,7 +125,7 @@ fn met(meetings: i64) -> Result<SmemTensor, LayoutError> {
     })
 }
 
-/// The reductions along whole rows, with the values that they give. What is made with another is part of its state.
+/// The reductions along whole rows, with the values that they give. A value that is made with another is part of its state.
 pub(super) fn along_rows(passes: &Passes) -> impl Iterator<Item = (usize, Reduction)> {
     let alone = |value: usize| passes.pairs().iter().all(|pair| pair.second != value);
     passes.values().iter().enumerate().filter_map(move |(value, of)| match of.reduction {
