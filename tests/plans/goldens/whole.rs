@@ -165,7 +165,7 @@ const ONLY_VALUES: [(&str, &str); 15] = [
 ];
 
 /// Templates that no kernel of the catalogue has.
-const ELSEWHERE: [(&str, &str); 17] = [
+const ELSEWHERE: [(&str, &str); 18] = [
     ("gemm/groups.cuh", "groups of rows: `exec_ptx` runs products of them"),
     ("gemm/scheduler_grouped.cuh", "which group a tile is of: the same"),
     ("gemm/store_group.cuh", "the last rows of a group: the same"),
@@ -184,6 +184,7 @@ const ELSEWHERE: [(&str, &str); 17] = [
         "a maximum and a sum of exponentials in one traversal: `recipes` runs programs with `hold=shared`",
     ),
     ("rows/wait.cuh", "tiles that arrive: the same"),
+    ("rows/traverse.cuh", "its only line without a value that no other template has waits for these tiles"),
     ("rows/stage.cuh", "rows that wait in shared memory: `recipes` runs programs with `hold=shared`"),
     ("dispatch.rs", "a module that chooses among measured kernels: `build` tests it"),
 ];
