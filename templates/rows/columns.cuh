@@ -4,54 +4,28 @@
 
 constexpr bool Meets = [[ meets ]];  // warps of a row tell each other values, once for a row
 
-// What a thread has of its columns[[ kept ]].
-template <class Walk>
-struct Partials {
-  using Own = decltype(typename Walk::Columns{}.get_slice(0).partition_S(make_identity_tensor(Tile{})));  // (CPY,CPY_M,CHUNKS)
-  using Values = decltype(make_tensor<Number>(make_shape(size<0>(declval<Own>()), size<2>(declval<Own>()))));  // (VEC,CHUNKS)
-{% for o in outputs %}  Values [[ o.of.name ]];
-{% endfor %}{% for t in weights %}  Part<Walk, Element[[ t.name ]], typename Walk::Load[[ t.name ]]> [[ t.name ]];
-{% endfor %}{% if stages > 1 %}  int slot = 0;  // the stage of its rows
-{% endif %}
-  CUTE_DEVICE
-  Partials()
-  {
-{% for o in outputs %}    fill([[ o.of.name ]], [[ o.op ]]::nothing());
-{% endfor %}  }
-};
+{% include "rows/partials.cuh" %}
 
-CUTE_DEVICE
-auto
-parts_of([[ plan.name() ]]_params const& params)
-{
-  return make_tensor(make_gmem_ptr(static_cast<Number*>(params.workspace)),
-                     make_shape(params.parts, params.n, Int<[[ outputs.len() ]]>{}),
-                     make_stride(int64_t(params.n), _1{}, int64_t(params.parts) * params.n));  // (PARTS,N,OUTPUTS)
-}
-
-// Results of columns side by side, 16 bytes at a time: a sector of memory is written in two parts and not in eight.
-template <class Values>
-CUTE_DEVICE
-void
-write_vector(Values const& values, Number* to)
-{
-  Tensor gTo = make_tensor(make_gmem_ptr(to), shape(values));  // (VEC)
-  copy_all(AutoVectorizingCopyWithAssumedAlignment<128>{}, values, gTo);
-}
-
-// The rows of a CTA: every gridDim.x-th tile.
+// The rows of a CTA, or its part of them: every n-th tile.
 template <class Walk>
 CUTE_DEVICE
 void
 reduce_rows([[ plan.name() ]]_params const& params)
 {
   Partials<Walk> columns;
+  int const ctas = [[ row_ctas ]];  // of a row
+  int const rank = int(blockIdx.x) % ctas;
+  int const first = int(blockIdx.x) / ctas;
+  int const step = int(gridDim.x) / ctas;
+  Tensor cAll = make_identity_tensor(make_shape(params.m, params.n));  // (M,N) -> (m,n)
+  Tensor cRow = local_tile(cAll, Tile{}, make_coord(0, rank));  // (ROWS,COLUMNS) -> (m,n)
+  Tensor tcRow = typename Walk::Columns{}.get_slice(threadIdx.x).partition_S(cRow);  // (CPY,CPY_M,CHUNKS) -> (m,n)
 {% if stages > 1 %}{% include "rows/ahead.cuh" %}
 {% endif %}  int const tiles = ceil_div(params.m, size<0>(Tile{}));
-  for (int tile = int(blockIdx.x); tile < tiles; tile += int(gridDim.x)) {
-{% if stages > 1 %}    ask<Walk>(params, tile + (Stages - 1) * int(gridDim.x), (columns.slot + Stages - 1) % Stages);
+  for (int tile = first; tile < tiles; tile += step) {
+{% if stages > 1 %}    ask<Walk>(params, tile + (Stages - 1) * step, rank, (columns.slot + Stages - 1) % Stages);
     cp_async_wait<Stages - 1>();
-{% endif %}    traverse<Walk>(params, tile, columns);
+{% endif %}    traverse<Walk>(params, tile, rank, columns);
 {% if stages > 1 %}    columns.slot = (columns.slot + 1) % Stages;
 {% endif %}    if constexpr (Meets) {
       __syncthreads();  // every warp has read what the next tile overwrites
@@ -59,8 +33,7 @@ reduce_rows([[ plan.name() ]]_params const& params)
   }
 
   Tensor mPart = parts_of(params);  // (PARTS,N,OUTPUTS)
-  Tensor tcRow = typename Walk::Columns{}.get_slice(threadIdx.x).partition_S(make_identity_tensor(Tile{}));  // (CPY,CPY_M,CHUNKS)
-  int const part = int(blockIdx.x) * size<0>(Tile{}) + get<0>(tcRow(_0{}));
+  int const part = first * size<0>(Tile{}) + get<0>(tcRow(_0{}));
   CUTE_UNROLL
   for (int c = 0; c < size<2>(tcRow); ++c) {
     if constexpr (Walk::whole) {

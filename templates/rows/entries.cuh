@@ -1,4 +1,4 @@
-// A CTA for each tile of rows.
+// A CTA for each tile of rows, or for each part of one.
 struct NoColumns {};
 
 CUTE_DEVICE
@@ -6,7 +6,8 @@ void
 kernel([[ plan.name() ]]_params const& params)
 {
   NoColumns columns;
-  traverse<Vectors>(params, int(blockIdx.x), columns);
+  int const ctas = [[ row_ctas ]];  // of a row
+  traverse<Vectors>(params, int(blockIdx.x) / ctas, int(blockIdx.x) % ctas, columns);
 }
 
 CUTE_DEVICE
@@ -14,5 +15,6 @@ void
 [[ elements ]]([[ plan.name() ]]_params const& params)
 {
   NoColumns columns;
-  traverse<Elements>(params, int(blockIdx.x), columns);
+  int const ctas = [[ row_ctas ]];  // of a row
+  traverse<Elements>(params, int(blockIdx.x) / ctas, int(blockIdx.x) % ctas, columns);
 }

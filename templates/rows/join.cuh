@@ -15,6 +15,7 @@ joined([[ plan.name() ]]_params const& params, int output, Parts& sParts)
   int const n = int(blockIdx.x) * size<0>(sParts) + lane;
   auto state = Op::nothing();
   if (n < params.n) {
+#pragma unroll 8  // loads of so many are on their way at once
     for (int part = warp; part < params.parts; part += size<1>(sParts)) {
       state = Op::of(state, mPart(part, n));
     }

@@ -6,6 +6,9 @@
 #pragma once
 
 #include <cute/tensor.hpp>
+{%- if d.schedule.cluster > 1 %}
+#include <cutlass/arch/barrier.h>
+{%- endif %}
 
 #include "[[ plan.name() ]]_params.h"
 
@@ -48,15 +51,19 @@ static_assert(RowThreads % 32 == 0 || 32 % RowThreads == 0, "rows end where warp
 {% include "rows/lanes.cuh" %}
 
 {% include "rows/move.cuh" %}
+{%- if d.schedule.hold == Hold::Shared %}
+
+{% include "rows/wait.cuh" %}
+{%- endif %}
 {%- if d.schedule.stages > 1 %}
 {% include "rows/queue.cuh" %}
 {%- endif %}
 
-// A tile of rows; `columns` has what is reduced over rows.
+// A tile of rows, the part of it that belongs to CTA `rank`; `columns` has what is reduced over rows.
 template <class Walk, class Columns>
 CUTE_DEVICE
 void
-traverse([[ plan.name() ]]_params const& params, int row_tile, Columns& columns)
+traverse([[ plan.name() ]]_params const& params, int row_tile, int rank, Columns& columns)
 {
   assert_ieee();
 {% include "rows/tensors.cuh" %}

@@ -36,9 +36,9 @@ queue_[[ t.name ]]()
 template <class Walk>
 CUTE_DEVICE
 void
-ask([[ plan.name() ]]_params const& params, int row_tile, int slot)
+ask([[ plan.name() ]]_params const& params, int row_tile, int rank, int slot)
 {
-  auto const cta_crd = make_coord(row_tile, 0);
+  auto const cta_crd = make_coord(row_tile, rank);
   Tensor cRow = local_tile(make_identity_tensor(make_shape(params.m, params.n)), Tile{}, cta_crd);  // (ROWS,COLUMNS) -> (m,n)
   Tensor tcRow = typename Walk::Columns{}.get_slice(threadIdx.x).partition_S(cRow);  // (CPY,CPY_M,CHUNKS) -> (m,n)
   int const width = get<0>(tcRow(_0{})) < params.m ? params.n : 0;

@@ -43,6 +43,12 @@ struct All : Plain {
   CUTE_DEVICE static State of(State a, State b) { return a < b ? a : b; }
 };
 
-CUTE_DEVICE Number from_lane(Number x, int lanes) { return __shfl_xor_sync(0xffffffff, x, lanes); }
+template <class T>
+CUTE_DEVICE T from_lane(T x, int lanes) { return __shfl_xor_sync(0xffffffff, x, lanes); }
 
 {% include "rows/arg.cuh" %}
+{%- if d.passes.pairs().len() > 0 %}
+
+{% include "rows/online.cuh" %}
+CUTE_DEVICE Most from_lane(Most x, int lanes) { return {from_lane(x.most, lanes), from_lane(x.sum, lanes)}; }
+{%- endif %}

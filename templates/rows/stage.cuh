@@ -11,6 +11,5 @@
 {%- for t in self.of(Kind::Staged) %}
     move_all<Walk, typename Walk::Stage[[ t.name ]]>(inside_of(tile), t[[ t.name ]](_, _, _, tile), w[[ t.name ]](_, _, _, i));
 {%- endfor %}
+    cp_async_fence();
   }
-  cp_async_fence();
-  cp_async_wait<0>();

@@ -14,17 +14,19 @@
   auto const ptr_Value[[ r.value ]] = make_smem_ptr(smemValue[[ r.value ]]);
   Tensor sValue[[ r.value ]] = make_tensor(ptr_Value[[ r.value ]], shape_Value[[ r.value ]], LayoutRight{});  // (ROWS,WARPS)
 {%- endfor %}
-  if constexpr (RowCtas > 1) {
-    // The CTAs of a row have started before one writes into another's shared memory.
-    cluster_arrive_relaxed();
-  }
+{%- if d.schedule.cluster > 1 %}
+{%- if !exchanged.is_empty() %}
+{%- include "rows/met.cuh" %}
+{%- endif %}
+  // The CTAs of a row have started before one writes into another's shared memory.
+  cluster_arrive_relaxed();
+{%- endif %}
 
   //
   // Partition: the rows of the CTA, then the columns of the thread
   //
 
-  int const rank = row_tile % RowCtas;
-  auto const cta_crd = make_coord(row_tile / RowCtas, _);
+  auto const cta_crd = make_coord(row_tile, _);
   auto const thr_row = typename Walk::Columns{}.get_slice(threadIdx.x);
   Tensor cRow = local_tile(make_identity_tensor(make_shape(params.m, params.n)), Tile{}, cta_crd);  // (ROWS,COLUMNS,TILES) -> (m,n)
   Tensor tcRow = thr_row.partition_S(cRow);  // (CPY,CPY_M,CHUNKS,TILES) -> (m,n)
@@ -33,8 +35,7 @@
   int const m = get<0>(tcRow(_0{}));
   // Rows past the end have no columns: their threads take part in reductions.
   int const width = m < params.m ? params.n : 0;
-  int const own_tiles = ceil_div(width, size<1>(Tile{})) - rank * RowTiles;
-  [[ self.perhaps_unused() ]]int const tiles = RowTiles == 1 || (RowTiles > 0 && own_tiles > RowTiles) ? RowTiles : own_tiles;
+  [[ self.perhaps_unused() ]]int const tiles = RowTiles > 0 ? RowTiles : ceil_div(width, size<1>(Tile{}));
   auto const inside_of = [&](int tile) {
     return [&, tile](int v, int c) { return get<1>(tcRow(Walk::whole ? 0 : v, _0{}, c, tile)) < width; };
   };
@@ -72,6 +73,6 @@
 {%- for t in self.of(Kind::Held) %}
   move_all<Walk, typename Walk::Load[[ t.name ]]>(inside_of(rank), t[[ t.name ]](_, _, _, rank), r[[ t.name ]]);
 {%- endfor %}
-  if constexpr (RowCtas > 1) {
-    cluster_wait();
-  }
+{%- if d.schedule.cluster > 1 %}
+  cluster_wait();
+{%- endif %}

@@ -13,9 +13,15 @@
 {%- for k in s.kept %}
   Tensor kept[[ k ]] = make_tensor<Number>(Shape<Int<Vec>,Int<Chunks>>{});  // (VEC,CHUNKS)
 {%- endfor %}
+{%- if d.schedule.unrolls(d.tensors.iter()) %}
+  CUTE_UNROLL
+{%- endif %}
   for (int i = 0; i < tiles; ++i) {
     [[ "[[maybe_unused]]" ]] int const tile = rank * RowTiles + i;
     auto const inside = inside_of(tile);
+{%- if s.arrives %}
+    wait_for<cute::min(RowTiles - 1, 15)>(tiles - 1 - i);
+{%- endif %}
 {%- for t in s.ahead %}
     move_all<Walk, typename Walk::Load[[ t ]]>(inside, t[[ t ]](_, _, _, tile), r[[ t ]]);
 {%- endfor %}
@@ -27,6 +33,9 @@
 {%- for t in s.late %}
       move<Walk, typename Walk::Load[[ t ]]>(inside, c, t[[ t ]](_, _, _, tile), r[[ t ]]);
 {%- endfor %}
+{%- for line in s.ahead_of_vector %}
+      [[ line ]]
+{%- endfor %}
       CUTE_UNROLL
       for (int v = 0; v < Vec; ++v) {
         if (inside(v, c)) {
@@ -37,11 +46,17 @@
 {%- endfor %}
         }
       }
+{%- for line in s.behind_vector %}
+      [[ line ]]
+{%- endfor %}
 {%- for t in s.stores %}
       move<Walk, typename Walk::Store[[ t ]]>(inside, c, r[[ t ]], t[[ t ]](_, _, _, tile));
 {%- endfor %}
     }
   }
+{%- for r in s.of_columns() %}
+{%- include "rows/find.cuh" %}
+{%- endfor %}
 {%- for r in s.of_rows() %}
   state[[ r.value ]] = of_lanes<[[ r.op ]], [[ d.schedule.threads.min(32) ]]>(state[[ r.value ]]);
 {%- endfor %}
@@ -57,4 +72,7 @@
 {%- endif %}
 {%- for r in s.of_rows() %}
   Number const value[[ r.value ]] = [[ r.op ]]::result(state[[ r.value ]]);
+{%- for second in r.second %}
+  Number const value[[ second ]] = [[ r.op ]]::second(state[[ r.value ]], params.n);
+{%- endfor %}
 {%- endfor %}

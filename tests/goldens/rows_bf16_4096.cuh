@@ -163,7 +163,8 @@ struct All : Plain {
   CUTE_DEVICE static State of(State a, State b) { return a < b ? a : b; }
 };
 
-CUTE_DEVICE Number from_lane(Number x, int lanes) { return __shfl_xor_sync(0xffffffff, x, lanes); }
+template <class T>
+CUTE_DEVICE T from_lane(T x, int lanes) { return __shfl_xor_sync(0xffffffff, x, lanes); }
 
 // The column of the largest, or of the smallest: NaN comes first, then the value, then the lower column.
 struct Best {
@@ -171,30 +172,29 @@ struct Best {
   int column;
 };
 
+// The lower column.
+struct First {
+  using State = int;
+  CUTE_DEVICE static State of(State a, State b) { return cute::min(a, b); }
+};
+
 template <bool Largest>
 struct Arg {
   using State = Best;
-  CUTE_DEVICE static State nothing() {
-    return {Largest ? -numeric_limits<Number>::infinity() : numeric_limits<Number>::infinity(), INT32_MAX};
-  }
+  using Most = conditional_t<Largest, Max, Min>;
+  CUTE_DEVICE static State nothing() { return {Most::nothing(), INT32_MAX}; }
+  CUTE_DEVICE static bool alike(Number a, Number b) { return a == b || (a != a && b != b); }
   // After what came before it in the row.
   CUTE_DEVICE static State next(State a, Number x, int column) {
     bool const before = Largest ? !(x <= a.x) : !(x >= a.x);
     return before && a.x == a.x ? Best{x, column} : a;
   }
   CUTE_DEVICE static State of(State a, State b) {
-    bool const a_nan = a.x != a.x;
-    bool const b_nan = b.x != b.x;
-    bool const alike = a_nan == b_nan && (a_nan || a.x == b.x);
-    bool const before = a_nan || (!b_nan && (Largest ? a.x > b.x : a.x < b.x));
-    return (alike ? a.column < b.column : before) ? a : b;
+    Number const most = Most::of(a.x, b.x);
+    return {most, cute::min(alike(a.x, most) ? a.column : INT32_MAX, alike(b.x, most) ? b.column : INT32_MAX)};
   }
   CUTE_DEVICE static Number result(State best) { return best.column == INT32_MAX ? 0 : best.column; }
 };
-
-CUTE_DEVICE Best from_lane(Best x, int lanes) {
-  return {from_lane(x.x, lanes), __shfl_xor_sync(0xffffffff, x.column, lanes)};
-}
 
 // Of as many lanes side by side, for each of them.
 template <class Op, int Lanes>
@@ -202,11 +202,17 @@ CUTE_DEVICE
 typename Op::State
 of_lanes(typename Op::State state)
 {
-  CUTE_UNROLL
-  for (int lanes = Lanes / 2; lanes > 0; lanes /= 2) {
-    state = Op::of(state, from_lane(state, lanes));
+  if constexpr (is_same_v<typename Op::State, Best>) {
+    // The best first, then its column.
+    Number const best = of_lanes<typename Op::Most, Lanes>(state.x);
+    return {best, of_lanes<First, Lanes>(Op::alike(state.x, best) ? state.column : INT32_MAX)};
+  } else {
+    CUTE_UNROLL
+    for (int lanes = Lanes / 2; lanes > 0; lanes /= 2) {
+      state = Op::of(state, from_lane(state, lanes));
+    }
+    return state;
   }
-  return state;
 }
 
 // Of the parts of a row, one for each warp, for each thread.
@@ -226,43 +232,14 @@ of_parts(Part const& sPart)
   return of_lanes<Op, Lanes>(state);
 }
 
-// The same place in the shared memory of another CTA of the cluster.
-template <class T>
-CUTE_DEVICE
-T*
-in_cta(T* own, uint32_t rank)
-{
-  uint64_t other;
-  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(other) : "l"(own), "r"(rank));
-  return reinterpret_cast<T*>(other);
-}
-
-// A warp tells its part of a row to the warps of the row, in all CTAs.
+// A warp tells its part of a row to the warps of the row.
 template <class Part, class State>
 CUTE_DEVICE
 void
 tell(Part&& sPart, State const& state)
 {
-  int const lane = threadIdx.x % 32;
-  if constexpr (RowCtas > 1) {
-    if (lane < RowCtas) {
-      *in_cta(&sPart(_0{}, int(blockIdx.x) % RowCtas * RowWarps + int(threadIdx.x) / 32), lane) = state;
-    }
-  } else if (lane == 0) {
+  if (threadIdx.x % 32 == 0) {
     sPart(threadIdx.x / RowThreads, threadIdx.x % RowThreads / 32) = state;
-  }
-}
-
-// Waits until all warps have told theirs.
-CUTE_DEVICE
-void
-meet()
-{
-  if constexpr (RowCtas > 1) {
-    cluster_arrive();
-    cluster_wait();
-  } else {
-    __syncthreads();
   }
 }
 
@@ -298,11 +275,11 @@ move_all(Inside const& inside, Src const& src, Dst&& dst)
   }
 }
 
-// A tile of rows; `columns` has what is reduced over rows.
+// A tile of rows, the part of it that belongs to CTA `rank`; `columns` has what is reduced over rows.
 template <class Walk, class Columns>
 CUTE_DEVICE
 void
-traverse(rows_bf16_4096_params const& params, int row_tile, Columns& columns)
+traverse(rows_bf16_4096_params const& params, int row_tile, int rank, Columns& columns)
 {
   assert_ieee();
 
@@ -322,17 +299,12 @@ traverse(rows_bf16_4096_params const& params, int row_tile, Columns& columns)
   auto const shape_Value0 = make_shape(size<0>(Value0{}), size<1>(Value0{}));
   auto const ptr_Value0 = make_smem_ptr(smemValue0);
   Tensor sValue0 = make_tensor(ptr_Value0, shape_Value0, LayoutRight{});  // (ROWS,WARPS)
-  if constexpr (RowCtas > 1) {
-    // The CTAs of a row have started before one writes into another's shared memory.
-    cluster_arrive_relaxed();
-  }
 
   //
   // Partition: the rows of the CTA, then the columns of the thread
   //
 
-  int const rank = row_tile % RowCtas;
-  auto const cta_crd = make_coord(row_tile / RowCtas, _);
+  auto const cta_crd = make_coord(row_tile, _);
   auto const thr_row = typename Walk::Columns{}.get_slice(threadIdx.x);
   Tensor cRow = local_tile(make_identity_tensor(make_shape(params.m, params.n)), Tile{}, cta_crd);  // (ROWS,COLUMNS,TILES) -> (m,n)
   Tensor tcRow = thr_row.partition_S(cRow);  // (CPY,CPY_M,CHUNKS,TILES) -> (m,n)
@@ -341,8 +313,7 @@ traverse(rows_bf16_4096_params const& params, int row_tile, Columns& columns)
   int const m = get<0>(tcRow(_0{}));
   // Rows past the end have no columns: their threads take part in reductions.
   int const width = m < params.m ? params.n : 0;
-  int const own_tiles = ceil_div(width, size<1>(Tile{})) - rank * RowTiles;
-  int const tiles = RowTiles == 1 || (RowTiles > 0 && own_tiles > RowTiles) ? RowTiles : own_tiles;
+  int const tiles = RowTiles > 0 ? RowTiles : ceil_div(width, size<1>(Tile{}));
   auto const inside_of = [&](int tile) {
     return [&, tile](int v, int c) { return get<1>(tcRow(Walk::whole ? 0 : v, _0{}, c, tile)) < width; };
   };
@@ -361,9 +332,6 @@ traverse(rows_bf16_4096_params const& params, int row_tile, Columns& columns)
   Tensor rY = make_fragment_like(tY(_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
   move_all<Walk, typename Walk::LoadX>(inside_of(rank), tX(_, _, _, rank), rX);
   move_all<Walk, typename Walk::LoadW>(inside_of(rank), tW(_, _, _, rank), rW);
-  if constexpr (RowCtas > 1) {
-    cluster_wait();
-  }
 
   //
   // Step 0: v0:sum
@@ -388,7 +356,7 @@ traverse(rows_bf16_4096_params const& params, int row_tile, Columns& columns)
   }
   state0 = of_lanes<Sum, 32>(state0);
   tell(sValue0, state0);
-  meet();
+  __syncthreads();  // all warps have told theirs
   state0 = of_parts<Sum>(sValue0);
   Number const value0 = Sum::result(state0);
 
@@ -423,7 +391,7 @@ traverse(rows_bf16_4096_params const& params, int row_tile, Columns& columns)
   }
 }
 
-// A CTA for each tile of rows.
+// A CTA for each tile of rows, or for each part of one.
 struct NoColumns {};
 
 CUTE_DEVICE
@@ -431,7 +399,8 @@ void
 kernel(rows_bf16_4096_params const& params)
 {
   NoColumns columns;
-  traverse<Vectors>(params, int(blockIdx.x), columns);
+  int const ctas = RowCtas;  // of a row
+  traverse<Vectors>(params, int(blockIdx.x) / ctas, int(blockIdx.x) % ctas, columns);
 }
 
 CUTE_DEVICE
@@ -439,7 +408,8 @@ void
 elements(rows_bf16_4096_params const& params)
 {
   NoColumns columns;
-  traverse<Elements>(params, int(blockIdx.x), columns);
+  int const ctas = RowCtas;  // of a row
+  traverse<Elements>(params, int(blockIdx.x) / ctas, int(blockIdx.x) % ctas, columns);
 }
 
 }  // namespace rows_bf16_4096

@@ -31,7 +31,8 @@ fn wide_rows_have_clusters() {
         (Preset::Softmax, DType::F32, 262_144, 8),
         (Preset::Softmax, DType::Bf16, 131_072, 4),
         (Preset::LayerNorm, DType::F32, 131_072, 8),
-        (Preset::RmsNorm, DType::Bf16, 65_536, 1),
+        (Preset::RmsNorm, DType::Bf16, 65_536, 2),
+        (Preset::RmsNorm, DType::Bf16, 32_768, 1),
     ] {
         let plan = Rows { columns, ..Rows::preset(preset, dtype) }.plan(&hopper).expect("legal");
         assert_eq!(plan.entries().iter().map(|entry| entry.cluster).collect::<Vec<_>>(), [cluster; 2]);

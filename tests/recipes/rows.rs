@@ -65,6 +65,15 @@ const SOFTMAX: &str = "expr=|x| { let e = exp(x - max(x)); e / sum(e) }\nin=f32:
 
 const COLUMNS: &str = "expr=|x| (x / sum(x), sum_column(x / max(x)))\nin=f32:(?,1)\ncolumns=1025\nctas=3";
 
+/// Rows that wait in shared memory, with a state of two values.
+const WAITS: &str =
+    "expr=|x| { let e = exp2(x - max(x)); e / sum(e) }\nin=f16:(?,1)\ncolumns=2048\nhold=shared\nthreads=32\nchunks=1";
+
+const LARGEST: &str = "expr=|x| argmax(x)\nin=f32:(?,1)\nout=i32:1\ncolumns=300";
+
+/// Four tiles of a row.
+const CUT: &str = "expr=|x| x * 2\nin=f32:(?,1)\nout=f32:(?,1)\ncolumns=64\nthreads=4\nchunks=1";
+
 /// An embedding lookup, with a residual, and the norm of it.
 const GATHER: &str = "expr=|x, residual, w; eps| { let h = x + residual; (h, h * rsqrt(mean(h * h) + eps * eps) * w) }\n\
                       in=bf16:(?,1), bf16:(?,1), bf16:(0,1)\ngather=x\ncolumns=300";
@@ -105,8 +114,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "a tile of rows counts twice",
         settings: COLUMNS,
-        from: "tile += int(gridDim.x)",
-        to: "tile += int(gridDim.x) - (tile == 0)",
+        from: "tile += step",
+        to: "tile += step - (tile == 0)",
     },
     Defect {
         what: "a part is left out",
@@ -140,6 +149,30 @@ const DEFECTS: &[Defect] = &[
         settings: SOFTMAX,
         from: "threadIdx.x % RowThreads / 32)",
         to: "0)",
+    },
+    Defect {
+        what: "a tile that waits is read before it has arrived",
+        settings: WAITS,
+        from: "cp_async_wait<Most>();",
+        to: "",
+    },
+    Defect {
+        what: "a sum of exponentials is not rescaled",
+        settings: WAITS,
+        from: "Number sum = multiply(a.sum, Exponential{}(a.most - from));",
+        to: "Number sum = a.sum;",
+    },
+    Defect {
+        what: "the column is looked for in the first vector",
+        settings: LARGEST,
+        from: "i * Chunks + c)",
+        to: "i * Chunks)",
+    },
+    Defect {
+        what: "each CTA has the first tile of a row",
+        settings: CUT,
+        from: "int(blockIdx.x) % ctas, columns)",
+        to: "0, columns)",
     },
     Defect { what: "the largest passes over NaN", settings: SOFTMAX, from: "max.NaN.f32", to: "max.f32" },
 ];

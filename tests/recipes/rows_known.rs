@@ -45,8 +45,14 @@ const CLUSTERS: [&str; 4] = [
     "preset=layer_norm\ndtype=f32\ncolumns=1030\ncluster=4\nhold=shared\nthreads=128\nchunks=1",
 ];
 
-/// Rows that wait in shared memory: by `cp.async`, and element by element.
-const SHARED: [&str; 3] = [
+/// Rows that wait in shared memory: by `cp.async`, and element by element; rows that are read tile by tile, and tiles that are by themselves.
+const SHARED: [&str; 7] = [
+    "expr=|x| { let h = select(col() == 3, x * inf, -inf); let e = exp(h - max(h)); (e / sum(e), max(h)) }\n\
+     in=f32:(?,1)\nout=f32:(?,1), f32:1\ncolumns=65\nhold=memory\nthreads=32\nchunks=1",
+    "expr=|x| (argmax(x), argmin(x * x))\nin=f16:(?,1)\nout=i32:1, i32:1\ncolumns=600\nhold=memory\nthreads=32\nchunks=2",
+    "expr=|x| { let m = max_group16(abs(x)); (saturate(e4m3, x / m), m, x + width()) }\nin=f16:(?,1)\n\
+     out=e4m3:(?,1), f32:(?,1), f16:(?,1)\ncolumns=200\nthreads=4\nchunks=1",
+    "expr=|x, y| (x * y, sum_column(x - y))\nin=f16:(?,1), f32:(?,1)\nout=f16:(?,1), f32:1\ncolumns=200\nthreads=8\nctas=9",
     "preset=softmax\ndtype=bf16\ncolumns=2048\nhold=shared\nthreads=64\nchunks=1",
     "preset=residual_rms_norm\ndtype=f32\ncolumns=1030\nhold=shared\nthreads=32\nchunks=2",
     "expr=|x, y| (x - max(y), argmin(x * y))\nin=i8:(?,1), f64:(?,?)\nout=f32:(?,1), i32:1\ncolumns=600\nhold=shared\nthreads=16",

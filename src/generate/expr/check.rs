@@ -3,12 +3,14 @@
 use core::fmt;
 use core::str::FromStr;
 
+use super::domain::saturation;
 use super::error::{ExprError, ExprErrorKind};
 use super::function::Function;
 use super::names;
 use super::op::{Binary, Node, Unary};
 use super::print::number;
 use super::round::{Values, values};
+use crate::dtype::DType;
 
 /// The type that a function is evaluated in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,6 +97,29 @@ impl Checked {
     /// The type that it is evaluated in.
     pub fn compute(&self) -> Compute {
         self.compute
+    }
+
+    /// The function without last conversions that storing its outputs as these types does again.
+    ///
+    /// ```
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::expr::{Compute, Function};
+    ///
+    /// let f: Function = "(saturate(e4m3, a * 2), cast(f16, a), saturate(f16, a))".parse()?;
+    /// let stored = f.check(Compute::F32).expect("f32 has it").stored_as(&[Some(DType::E4m3), Some(DType::F16), Some(DType::F16)]);
+    /// assert_eq!(stored.function().to_string(), "(a * 2, a, saturate(f16, a))");
+    /// # Ok::<(), cutemplate::expr::ExprError>(())
+    /// ```
+    #[must_use]
+    pub fn stored_as(&self, dtypes: &[Option<DType>]) -> Self {
+        let function = self.function.with_outputs(|output, node| match node {
+            Node::Cast(to, [x]) if dtypes.get(output) == Some(&Some(to)) => Some(x),
+            Node::Saturate(to, [x]) if dtypes.get(output) == Some(&Some(to)) => {
+                saturation(to, self.compute).is_none().then_some(x)
+            }
+            _ => None,
+        });
+        Self { function, ..*self }
     }
 }
 

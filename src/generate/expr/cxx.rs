@@ -80,6 +80,7 @@ impl<'a> Cxx<'a> {
 
     fn unary(&mut self, op: Unary, operands: &[Piece], x: &Piece) -> Piece {
         let helper = match op {
+            Unary::Exp2 if self.helpers.compute == Compute::F32 => Helper::Exp2,
             Unary::Neg if self.helpers.compute == Compute::I32 => Helper::WrapNeg,
             Unary::Abs if self.helpers.compute == Compute::I32 => Helper::WrapAbs,
             Unary::Relu => Helper::Relu,
@@ -178,7 +179,7 @@ pub(super) fn helper(name: &str, expansion: &Expansion, of: &Helpers) -> String 
     let (function, how) = expansion.on(of.compute);
     let definition = write::body(&expansion.is, &mut Formula);
     let formula: Vec<&str> = definition.outputs.iter().map(|piece| piece.text.as_str()).collect();
-    // Expansions call nothing but C's mathematics, so that no further helper is noted.
+    // `Helpers::call` notes what expansions call.
     let mut helpers = Helpers::new(of.compute);
     let body = write::body(function, &mut Cxx::new(function, &["x"], &[], &mut helpers));
     let type_ = of.compute.cxx();

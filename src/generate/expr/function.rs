@@ -241,6 +241,18 @@ impl Function {
         Ok(function)
     }
 
+    /// The same function with operands in place of outputs, as long as `instead` names one.
+    pub(super) fn with_outputs(&self, instead: impl Fn(usize, Node) -> Option<Id>) -> Function {
+        let last = |(output, id): (usize, &Id)| {
+            core::iter::successors(Some(*id), |id| instead(output, self.nodes[id.index()])).last().unwrap_or(*id)
+        };
+        let outputs: Vec<Id> = self.outputs.iter().enumerate().map(last).collect();
+        let mut nodes = Nodes::default();
+        nodes.list.clone_from(&self.nodes);
+        nodes.scalars.clone_from(&self.scalars);
+        Function { inputs: self.inputs.clone(), ..Function::from_nodes(nodes, self.inputs.count, &outputs) }
+    }
+
     /// Whether the inputs have names of their own.
     pub(crate) fn has_names(&self) -> bool {
         !self.inputs.names.is_empty()

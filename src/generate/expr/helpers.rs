@@ -20,6 +20,7 @@ pub(super) enum Helper {
     WrapAdd,
     WrapSub,
     WrapMul,
+    Exp2,
     Relu,
     Sigmoid,
     Silu,
@@ -38,6 +39,7 @@ impl Helper {
             Helper::WrapAdd => "wrap_add",
             Helper::WrapSub => "wrap_sub",
             Helper::WrapMul => "wrap_mul",
+            Helper::Exp2 => "exp2_or_0",
             Helper::Relu => Unary::Relu.text(),
             Helper::Sigmoid => Unary::Sigmoid.text(),
             Helper::Silu => Unary::Silu.text(),
@@ -117,6 +119,14 @@ pub(super) fn expansion(op: Unary) -> Option<&'static Expansion> {
     }
 }
 
+const EXP2: &str = "\
+// 2^x, one instruction: 0 where that is below the normal numbers.
+CUTE_DEVICE float exp2_or_0(float x) {
+  asm(\"ex2.approx.ftz.f32 %0, %0;\" : \"+f\"(x));
+  return x;
+}
+";
+
 const SATURATE_CAST: &str = "\
 // To an integer by Rust's rules: the fraction is cut off, values out of range saturate, NaN gives 0. A device's conversion to 32 bits
 // does so by itself, but for a double that is NaN.
@@ -178,9 +188,11 @@ impl Helpers {
 
     /// Notes that the helper is called.
     pub(super) fn call(&mut self, helper: Helper) -> &'static str {
-        if helper == Helper::WrapAbs {
-            self.used.insert(Helper::WrapNeg);
-        }
+        match helper {
+            Helper::WrapAbs => self.used.insert(Helper::WrapNeg),
+            Helper::Gelu | Helper::GeluTanh if self.compute == Compute::F32 => self.used.insert(Helper::Exp2),
+            _ => false,
+        };
         self.used.insert(helper);
         helper.name()
     }
@@ -214,6 +226,7 @@ impl Helpers {
             Helper::WrapAdd => wrapping("a + b", "+"),
             Helper::WrapSub => wrapping("a - b", "-"),
             Helper::WrapMul => wrapping("a * b", "*"),
+            Helper::Exp2 => EXP2.to_owned(),
             Helper::Relu => format!(
                 "// relu(x) = x, but 0 where x <= 0, so at -0 too; NaN is passed on.\n\
                  CUTE_DEVICE {compute} {name}({compute} x) {{ return x <= {zero} ? {zero} : x; }}\n"

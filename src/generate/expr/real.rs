@@ -75,6 +75,8 @@ pub(super) trait Real:
     + Neg<Output = Self>
 {
     const INFINITY: Self;
+    /// Whether it is `f32`.
+    const NARROW: bool;
     /// The nearest value.
     fn of(x: f64) -> Self;
     /// The same value.
@@ -116,6 +118,7 @@ macro_rules! real {
     ($($T:ident: $fraction:literal;)*) => {$(
         impl Real for $T {
             const INFINITY: $T = $T::INFINITY;
+            const NARROW: bool = size_of::<$T>() == 4;
 
             fn of(x: f64) -> $T {
                 x as $T
@@ -166,20 +169,27 @@ fn around<T: Real>(reference: f64, error: Error, ulps: u32) -> (T, T) {
     (moved(T::of(low), ulps, T::next_down), moved(T::of(high), ulps, T::next_up))
 }
 
+/// The same, or 0 where `exp2` in `f32` may be below the normal numbers: devices save three instructions.
+fn or_zero<T: Real>(op: Unary, (low, high): (T, T)) -> (T, T) {
+    let normal = T::of(f64::from(f32::MIN_POSITIVE));
+    let is_flushed = op == Unary::Exp2 && T::NARROW && low < normal;
+    (if is_flushed { low.smaller(T::of(0.0)) } else { low }, high)
+}
+
 /// The lowest and the highest result that a device may give for the function at `x`, both NaN where it is not defined.
 pub(super) fn bounds<T: Real>(op: Unary, x: T) -> (T, T) {
     let reference = reference(op, x.wide());
     if exact(op, x.wide()) {
         (T::of(reference), T::of(reference))
     } else {
-        around(reference, error(op), T::ulps(error(op)))
+        or_zero(op, around(reference, error(op), T::ulps(error(op))))
     }
 }
 
 /// Bounds that grow with the function, so that bounds at the ends of an interval hold inside. No point is an exception.
 /// An ulp counts as the next power of two's, at most twice as large.
 pub(super) fn end_bounds<T: Real>(op: Unary, x: T) -> (T, T) {
-    around(reference(op, x.wide()), error(op), 2 * T::ulps(error(op)))
+    or_zero(op, around(reference(op, x.wide()), error(op), 2 * T::ulps(error(op))))
 }
 
 /// As [`bounds`], for a power.
@@ -202,4 +212,18 @@ pub(super) fn power_end_bounds<T: Real>(x: T, y: T) -> (T, T) {
 /// The largest sine or cosine of any device, with the ulp of [`end_bounds`].
 pub(super) fn beyond_one<T: Real>(op: Unary) -> T {
     moved(T::of(1.0), 2 * T::ulps(error(op)), T::next_up)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_power_of_two_below_the_normal_numbers_may_be_zero_in_f32() {
+        let (low, high) = bounds::<f32>(Unary::Exp2, -140.0);
+        assert!(low <= 0.0 && high >= 2f32.powi(-140));
+        assert!(end_bounds::<f32>(Unary::Exp2, -140.0).0 <= 0.0);
+        assert!(bounds::<f32>(Unary::Exp2, -125.0).0 > 0.0);
+        assert!(bounds::<f64>(Unary::Exp2, -140.0).0 > 0.0 && bounds::<f32>(Unary::Exp, -95.0).0 > 0.0);
+    }
 }

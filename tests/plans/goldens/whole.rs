@@ -34,7 +34,7 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&[&str], &str, &str); 28] = [
+const BY_DIGEST: [(&[&str], &str, &str); 29] = [
     (
         &[
             "attention/narrow.cuh",
@@ -108,10 +108,11 @@ const BY_DIGEST: [(&[&str], &str, &str); 28] = [
     (&["elementwise_apply/tiles.cuh"], "elementwise_apply_f16_tv", "the tiles of that rung"),
     (&["elementwise_apply/tiles_remapped.cuh"], "elementwise_apply_f16_remapped", "the same, renumbered"),
     (
-        &["rows/ahead.cuh", "rows/columns.cuh", "rows/join.cuh", "rows/queue.cuh"],
+        &["rows/ahead.cuh", "rows/columns.cuh", "rows/join.cuh", "rows/partials.cuh", "rows/queue.cuh"],
         "rows_bf16_1000",
         "columns behind rows; a whole text would repeat those of the norm",
     ),
+    (&["rows/find.cuh"], "rows_f16_200", "the column of the largest: 30 lines"),
     (&["rows/written.cuh"], "rows_bf16_2048", "outputs of groups: 11 lines"),
     (&["gemm/keep.cuh"], "gemm_f16_sm90a", "37 lines; a third text of sm_90a would be 1,143"),
     (
@@ -164,7 +165,7 @@ const ONLY_VALUES: [(&str, &str); 15] = [
 ];
 
 /// Templates that no kernel of the catalogue has.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 18] = [
     ("gemm/groups.cuh", "groups of rows: `exec_ptx` runs products of them"),
     ("gemm/scheduler_grouped.cuh", "which group a tile is of: the same"),
     ("gemm/store_group.cuh", "the last rows of a group: the same"),
@@ -176,6 +177,14 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("gemm/store_rows.cuh", "the same, by warpgroups"),
     ("gemm/quantise.cuh", "a D with scales of its own: `exec_ptx` runs products with one"),
     ("gemm/scaled.cuh", "scales of blocks: `exec_ptx::narrow` runs them in each kind of tile"),
+    ("rows/cluster.cuh", "CTAs that share a row: `recipes` runs clusters"),
+    ("rows/met.cuh", "the barriers of those CTAs: the same"),
+    (
+        "rows/online.cuh",
+        "a maximum and a sum of exponentials in one traversal: `recipes` runs programs with `hold=shared`",
+    ),
+    ("rows/wait.cuh", "tiles that arrive: the same"),
+    ("rows/traverse.cuh", "its only line without a value that no other template has waits for these tiles"),
     ("rows/stage.cuh", "rows that wait in shared memory: `recipes` runs programs with `hold=shared`"),
     ("dispatch.rs", "a module that chooses among measured kernels: `build` tests it"),
 ];

@@ -49,7 +49,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("CTAs that share no rows", rejected("ctas=8")),
         ("stages without columns", rejected("stages=2")),
         ("no stages", rejected("preset=column_sums\nstages=0")),
-        ("stages that no shared memory holds", rejected("preset=column_sums\nstages=16")),
+        ("stages that no shared memory holds", rejected("preset=rms_norm_backward\nstages=16")),
         ("rows ahead of their index", rejected("preset=column_sums\ngather=dy\nstages=2")),
         ("an index for an input that is none", rejected("gather=y")),
         ("an index for one row", rejected("preset=rms_norm\ngather=w")),

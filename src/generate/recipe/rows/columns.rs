@@ -12,7 +12,7 @@ use crate::layout::{Layout, LayoutError};
 use crate::model::H200;
 use crate::model::banks::WARP;
 use crate::plan::checks::Checks;
-use crate::plan::{Field, Given, Int, ParamType, Rule, WORKSPACE};
+use crate::plan::{Field, Given, Int, IntOp, ParamType, Rule, WORKSPACE};
 use crate::tiling::{
     Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, ReduceOp, Reduced, Role, Scope, SmemTensor,
     Task, TileCopy, TileReduce, Tiling,
@@ -36,9 +36,10 @@ fn number(compute: Compute) -> DType {
     if compute == Compute::F64 { DType::F64 } else { DType::F32 }
 }
 
-/// CTAs of a multiprocessor.
-fn resident(schedule: &Schedule) -> i64 {
-    schedule.resident().min(RESIDENT / schedule.cta()).max(1)
+/// CTAs of a multiprocessor. Where threads never wait for each other fewer do, and leave fewer results.
+pub(super) fn resident(schedule: &Schedule) -> i64 {
+    let threads = if schedule.cut { RESIDENT / 2 } else { RESIDENT };
+    schedule.resident().min(threads / schedule.cta()).max(1)
 }
 
 /// With the CTAs that share the rows, where an output is of columns. `auto` fills the multiprocessors of an H200 once: with more CTAs,
@@ -104,24 +105,23 @@ pub(super) fn fields(passes: &Passes) -> impl Iterator<Item = Field> {
     [workspace, parts].into_iter().filter(move |_| any)
 }
 
-/// The CTAs for tiles of rows, as many as there are or share them.
-pub(super) fn blocks(schedule: &Schedule, blocks: [Int; 3]) -> [Int; 3] {
-    if schedule.ctas == 0 {
-        return blocks;
-    }
-    let [x, y, z] = blocks;
-    [x.clone().at_most(schedule.ctas).select(x, schedule.ctas), y, z]
+/// The CTAs that share the tiles of rows of each piece of a row, and those pieces.
+pub(super) fn shares(schedule: &Schedule, [m, n]: [Int; 2]) -> [Int; 2] {
+    let pieces = if schedule.cut { n.ceil_div(schedule.columns()) } else { 1.into() };
+    let most = Int::from(schedule.ctas) / pieces.clone().op(IntOp::Max, 1);
+    [m.ceil_div(schedule.rows).op(IntOp::Min, most.op(IntOp::Max, 1)), pieces]
 }
 
 /// The parts, the workspace, and the grid of the second entry.
-pub(super) fn join(decision: &Decision, rule: &mut Rule, tiles: Int) {
+pub(super) fn join(decision: &Decision, rule: &mut Rule) {
     let (schedule, outputs) = (&decision.schedule, decision.passes.columns().count() as i64);
     if outputs == 0 {
         return;
     }
+    let [m, n] = ["m", "n"].map(|name| rule.param(name));
+    let [tiles, _] = shares(schedule, [m, n.clone()]);
     let parts = rule.steps.set("parts_of_rows", tiles * schedule.rows);
     rule.derive("parts", parts.clone());
-    let n = rule.param("n");
     let bytes = number(decision.passes.compute()).bytes().0 as i64;
     let something = Int::from(0).less(n.clone());
     rule.workspace = parts * n.clone() * (outputs * bytes);

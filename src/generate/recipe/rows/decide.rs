@@ -63,21 +63,26 @@ fn decide(recipe: &Rows, targets: &Targets, checks: &mut Checks) -> Option<Decis
     let names = Names::new(&others, &[], recipe.function.input_names(), &recipe.function);
     tensors::fit(recipe, &names, &outputs, checks).then_some(())?;
     let scheduled = |hold, keep, checks: &mut Checks| {
-        let passes = tensors::passes(recipe, keep, &outputs, checks)?;
+        let passes = tensors::passes(recipe, [hold == Hold::Registers, keep], &outputs, checks)?;
         let tensors = tensors::tensors(recipe, &names, &outputs, &passes);
         let schedule = schedule(recipe, hold, &tensors, &passes, targets, checks)?;
         Some((passes, tensors, schedule))
     };
-    let tried = |hold, keep| Some(scheduled(hold, keep, &mut Checks::new("", targets))?.2);
+    let tried = |hold, keep| scheduled(hold, keep, &mut Checks::new("", targets));
     let [kept, again] = [true, false].map(|keep| tried(Hold::Registers, keep));
-    let keep = Schedule::keeps(kept.as_ref(), again.as_ref());
-    let held = if keep { kept } else { again };
-    let others = [Hold::Shared, Hold::Memory].into_iter();
-    let other =
-        || others.filter(|hold| tried(*hold, false).is_some()).find(|hold| held.is_none() || *hold == Hold::Shared);
-    // CTAs that share a row wait for each other: shared memory holds wide rows better, and memory has all others.
+    let of = |tried: &Option<(Passes, Vec<Tensor>, Schedule)>| tried.as_ref().map(|(.., schedule)| *schedule);
+    let keep = Schedule::keeps(of(&kept).as_ref(), of(&again).as_ref());
+    let held = of(if keep { &kept } else { &again });
+    let is_good =
+        |held: &Schedule| recipe.cluster.is_some() || held.cut || held.cluster == 1 && keep && held.resident() > 1;
+    // CTAs that share a row wait for each other, and what is computed again had better share a traversal: shared memory holds such rows
+    // better, and memory has all others. What is read once waits nowhere.
+    let once = again.iter().chain(&kept).any(|(passes, ..)| passes.traversals().count() == 1);
+    let better = if once { Hold::Memory } else { Hold::Shared };
+    let others = [better, Hold::Memory].into_iter().filter(|hold| tried(*hold, false).is_some());
+    let other = || others.clone().find(|hold| held.is_none() || *hold == better);
     let chosen = match &held {
-        Some(held) if held.cluster == 1 || recipe.cluster.is_some() => Hold::Registers,
+        Some(held) if is_good(held) => Hold::Registers,
         _ => other().unwrap_or(Hold::Registers),
     };
     let hold = recipe.hold.unwrap_or(chosen);
@@ -170,7 +175,10 @@ pub fn plan_as<R: Recipe>(recipe: &Rows, asked: &R, name: &str, targets: &Target
         let smem = tiling.smem_bytes().unwrap_or(Bytes(u64::MAX));
         Entry::new(&format!("{name}_{}", columns::JOIN), tiling.threads(), smem)
     });
-    let entries = [entry(name, vectors), entry(&format!("{name}_{ELEMENTS}"), elements)];
+    // Threads that take single elements need more registers.
+    let min_blocks = decision.schedule.at_once(decision.schedule.staged(&decision.tensors));
+    let vectors = Entry { min_blocks, ..entry(name, vectors) };
+    let entries = [vectors, entry(&format!("{name}_{ELEMENTS}"), elements)];
     let draft = Draft {
         operands: operands.collect(),
         params: launch::params(&decision),
@@ -201,7 +209,9 @@ impl KernelPlan for Decision {
         let traffic = operands.map(|(view, tensor)| Traffic::along_rows(tensor.name, view)).collect();
         let (tensor, mode) = self.problem.first_with(0)?;
         let rows = views.get(tensor)?.layout.shape().get(mode)?.unsigned_abs();
-        let blocks = rows.div_ceil(self.schedule.rows.unsigned_abs()) * self.schedule.cluster.unsigned_abs();
+        let columns = views.get(tensor)?.layout.shape().get(mode + 1).map_or(1, |columns| columns.unsigned_abs());
+        let pieces = if self.schedule.cut { columns.div_ceil(self.schedule.columns().unsigned_abs()) } else { 1 };
+        let blocks = rows.div_ceil(self.schedule.rows.unsigned_abs()) * self.schedule.cluster.unsigned_abs() * pieces;
         let most = self.schedule.ctas.unsigned_abs();
         let blocks = if most > 0 { blocks.min(most) } else { blocks };
         Some(Prediction { traffic, blocks, threads: self.schedule.cta() as u32, work: None })

@@ -13,7 +13,7 @@ use super::tilings::{along_rows, has_groups};
 use crate::emit::{self, Alias, Assertion};
 use crate::expr::rows::{Along, Level, Made, Origin, Part, Reduction, Source, Step, Traversal, Values};
 use crate::expr::{Compute, Helpers};
-use crate::plan::{ModeStride, Plan};
+use crate::plan::{ModeStride, Plan, interned};
 use crate::tiling::Tiling;
 
 #[derive(Template)]
@@ -100,10 +100,16 @@ enum Kind {
 }
 
 /// A reduction of a step.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Reduced {
     value: usize,
+    /// A value that is made with it.
+    second: Option<usize>,
     op: &'static str,
+    /// Whether its result is a column.
+    is_index: bool,
+    /// The term.
+    y: String,
     along: Along,
     /// Groups of a vector, and lanes of a group.
     groups: i64,
@@ -121,11 +127,16 @@ struct StepText {
     /// Whether it is for elements; else once for a row, or for groups of so many elements of a vector.
     traverses: bool,
     every: i64,
-    /// Statements on its result.
+    /// Statements on its result, and those ahead of and behind the elements of a vector.
     lines: Vec<String>,
+    ahead_of_vector: Vec<String>,
+    behind_vector: Vec<String>,
+    /// Whether tiles of the row arrive while it runs.
+    arrives: bool,
     reductions: Vec<Reduced>,
-    /// Whether the threads of a row reduce together.
+    /// Whether the threads of a row reduce together, and how often they have.
     meets: bool,
+    met: usize,
     kept: Vec<usize>,
     /// Inputs that it loads: a tile at once, and chunk by chunk.
     ahead: Vec<&'static str>,
@@ -154,6 +165,10 @@ impl Matrix {
 }
 
 impl Text<'_> {
+    fn meetings(&self) -> impl Iterator<Item = &StepText> {
+        self.parts.iter().filter(|step| step.meets)
+    }
+
     fn of(&self, kind: Kind) -> impl Iterator<Item = &Matrix> {
         self.matrices.iter().filter(move |t| t.kind == kind)
     }
@@ -183,6 +198,20 @@ impl Text<'_> {
 impl StepText {
     fn of_rows(&self) -> impl Iterator<Item = &Reduced> {
         self.reductions.iter().filter(|of| of.along == Along::Row)
+    }
+
+    /// The barrier of its meeting, where that is one of CTAs.
+    fn barrier(&self) -> String {
+        format!("smemMet[{}]", self.met)
+    }
+
+    /// Bytes that a warp tells of its reductions.
+    fn told(&self) -> String {
+        self.of_rows().map(|of| format!("sizeof({}::State)", of.op)).collect::<Vec<_>>().join(" + ")
+    }
+
+    fn of_columns(&self) -> impl Iterator<Item = &Reduced> {
+        self.of_rows().filter(|of| of.is_index)
     }
 
     fn of_groups(&self) -> impl Iterator<Item = &Reduced> {
@@ -256,7 +285,37 @@ fn reduced(words: &Words<'_>, reduction: Reduction, along: Along, value: usize) 
         Along::Row | Along::Column => (0, 0),
         Along::Group(size) => (words.groups(size), (i64::from(size) / vec).max(1)),
     };
-    Reduced { value, op: op(reduction), along, groups, lanes }
+    let pair = words.decision.passes.pairs().iter().find(|pair| pair.first == value);
+    let op = match pair {
+        Some(pair) => interned(format!("Online<Exponential{}>", pair.second)),
+        None => op(reduction),
+    };
+    let second = pair.map(|pair| pair.second);
+    Reduced { value, second, op, is_index: reduction.is_index(), y: String::new(), along, groups, lanes }
+}
+
+/// A reduction along the row, of a vector at a time where that is shorter: its statements ahead of, for, and behind elements.
+fn along_row(words: &mut Words<'_>, step: &mut StepText, reduction: Reduction, value: usize, y: &str) -> String {
+    let Reduced { op, second, is_index, .. } = reduced(words, reduction, Along::Row, value);
+    if let Some(second) = second {
+        step.ahead_of_vector.push(format!("Tensor terms{value} = make_tensor<Number>(Shape<Int<Vec>>{{}});  // (VEC)"));
+        let fill = format!("fill(terms{value}, {op}::nothing().most);");
+        step.ahead_of_vector.push(format!("if constexpr (!Walk::whole) {{ {fill} }}"));
+        let next = format!("state{value} = {op}::next(state{value}, terms{value});");
+        step.behind_vector.push(format!("if (!Walk::whole || inside(0, c)) {{ {next} }}"));
+        let pair = words.decision.passes.pairs().iter().find(|pair| pair.second == second);
+        let exponential = pair.and_then(|pair| pair.online.exponential());
+        let checked = exponential.and_then(|function| function.check(words.decision.passes.compute()).ok());
+        let functor = checked.map(|of| of.functor(&format!("Exponential{second}"), &mut words.helpers));
+        step.functor.extend(functor);
+        return format!("terms{value}(v) = {y};");
+    }
+    if is_index {
+        step.ahead_of_vector.push(format!("Number most{value} = {op}::Most::nothing();"));
+        step.behind_vector.push(format!("state{value} = {op}::next(state{value}, most{value}, i * Chunks + c);"));
+        return format!("most{value} = {op}::Most::of(most{value}, {y});");
+    }
+    format!("state{value} = {op}::of(state{value}, {y});")
 }
 
 /// Adds what a traversal's function makes.
@@ -265,7 +324,7 @@ fn traversal(words: &mut Words<'_>, step: &mut StepText, of: &Traversal) {
     step.comment = of.makes.iter().map(made).collect::<Vec<_>>().join(", ");
     for (output, made) in of.makes.iter().enumerate() {
         let y = result(step.number, of.makes.len(), output);
-        step.lines.push(match *made {
+        let line = match *made {
             Made::Kept(kept) => {
                 step.kept.push(kept);
                 format!("kept{kept}(v, c) = {y};")
@@ -281,18 +340,21 @@ fn traversal(words: &mut Words<'_>, step: &mut StepText, of: &Traversal) {
                 }
             }
             Made::Reduced(reduction, along, value) => {
-                step.reductions.push(reduced(words, reduction, along, value));
+                step.reductions.push(Reduced { y: y.clone(), ..reduced(words, reduction, along, value) });
                 let op = op(reduction);
-                let at = match along {
-                    Along::Row | Along::Column => format!("state{value}"),
-                    Along::Group(size) => format!("states{value}({})", words.group(size)),
-                };
-                match reduction.is_index() {
-                    true => format!("{at} = {op}::next({at}, {y}, column);"),
-                    false => format!("{at} = {op}::of({at}, {y});"),
+                match along {
+                    Along::Row | Along::Column => along_row(words, step, reduction, value, &y),
+                    Along::Group(size) => {
+                        let at = format!("states{value}({})", words.group(size));
+                        match reduction.is_index() {
+                            true => format!("{at} = {op}::next({at}, {y}, column);"),
+                            false => format!("{at} = {op}::of({at}, {y});"),
+                        }
+                    }
                 }
             }
-        });
+        };
+        step.lines.push(line);
     }
     step.meets = decision.schedule.parts() > 1 && step.of_rows().next().is_some();
     let reads = |input: usize| of.part.reads.contains(&Source::Input(input));
@@ -338,8 +400,16 @@ fn step(words: &mut Words<'_>, number: usize, of: &Step) -> StepText {
         Step::Traverse(of) => traversal(words, &mut step, of),
         Step::Values(of) => values(words, &mut step, of),
     }
-    let functor = part.function.functor(&format!("Step{number}"), &mut words.helpers);
-    step.functor = format!("// {}\n{functor}", part.function.function());
+    let function = match of {
+        Step::Traverse(of) => {
+            part.function.stored_as(&of.makes.iter().map(|made| words.stored_type(made)).collect::<Vec<_>>())
+        }
+        Step::Values(_) => part.function.clone(),
+    };
+    let functor = function.functor(&format!("Step{number}"), &mut words.helpers);
+    step.functor = format!("// {}\n{functor}{}", function.function(), step.functor);
+    let first = words.decision.passes.steps().iter().position(|step| matches!(step, Step::Traverse(_)));
+    step.arrives = words.decision.schedule.hold == Hold::Shared && first == Some(number);
     step
 }
 
@@ -366,7 +436,9 @@ fn written(words: &mut Words<'_>) -> [Vec<Written>; 2] {
 pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
     let compute: Compute = decision.passes.compute();
     let mut words = Words { decision, helpers: Helpers::new(compute) };
-    let parts = decision.passes.steps().iter().enumerate().map(|(number, of)| step(&mut words, number, of)).collect();
+    let mut parts: Vec<StepText> =
+        decision.passes.steps().iter().enumerate().map(|(number, of)| step(&mut words, number, of)).collect();
+    parts.iter_mut().filter(|step| step.meets).enumerate().for_each(|(met, step)| step.met = met);
     let entries = entries(&mut words, plan);
     let [rows, groups] = written(&mut words);
     let [vectors, elements] = &decision.tilings;

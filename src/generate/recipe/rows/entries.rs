@@ -14,6 +14,7 @@ use crate::plan::Plan;
 #[template(path = "rows/entries.cuh")]
 struct Tiles<'a> {
     plan: &'a Plan,
+    row_ctas: &'static str,
     elements: &'static str,
 }
 
@@ -27,6 +28,8 @@ struct Columns<'a> {
     /// Whether the warps of a row meet once for it. With more, a meeting lies between what a tile reads and what the next one overwrites.
     meets: bool,
     stages: i64,
+    /// CTAs that have tiles of a row.
+    row_ctas: &'static str,
     kept: &'static str,
     /// Inputs that are held for all rows.
     weights: Vec<Matrix>,
@@ -46,7 +49,8 @@ struct Column {
 /// A CTA for each tile of rows, or CTAs that share them and what joins their results.
 pub(super) fn entries(words: &mut Words<'_>, plan: &Plan) -> String {
     let decision: &Decision = words.decision;
-    let Some(tiling) = &decision.columns else { return emit::text(&Tiles { plan, elements: ELEMENTS }) };
+    let row_ctas = decision.schedule.row_ctas();
+    let Some(tiling) = &decision.columns else { return emit::text(&Tiles { plan, row_ctas, elements: ELEMENTS }) };
     let outputs = decision.passes.columns().map(|(output, reduction)| {
         let of = matrix(decision, decision.output(output));
         Column { of, op: op(reduction), stored: words.stored(output, "result") }
@@ -60,6 +64,7 @@ pub(super) fn entries(words: &mut Words<'_>, plan: &Plan) -> String {
         threads: tiling.threads(),
         meets: decision.schedule.parts() > 1 && meetings(&decision.passes) == 1,
         stages: decision.schedule.stages,
+        row_ctas,
         kept: if weights.is_empty() { "" } else { ", and of rows that stand for all" },
         weights,
         outputs: outputs.collect(),

@@ -24,6 +24,7 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
     }
     let held = format!("{} threads of {} x {} columns", schedule.threads, schedule.chunks, schedule.vec);
     let why = match schedule.hold {
+        _ if schedule.cut => "of each CTA, in registers, read from memory once",
         Hold::Registers => "in registers, read from memory once",
         Hold::Shared => "of each tile, in shared memory, read from memory once",
         Hold::Memory => "of each tile, which every traversal reads from memory",
@@ -46,9 +47,10 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
 
 /// Blocks along x.
 pub(super) fn grid(schedule: &Schedule) -> String {
+    let pieces = if schedule.cut { format!(" * ceil_div(N,{})", schedule.columns()) } else { String::new() };
     match schedule.ctas {
-        0 => format!("ceil_div(M,{})", schedule.rows),
-        most => format!("at most {most} of ceil_div(M,{})", schedule.rows),
+        0 => format!("ceil_div(M,{}){pieces}", schedule.rows),
+        most => format!("at most {most} of ceil_div(M,{}){pieces}", schedule.rows),
     }
 }
 

@@ -43,10 +43,12 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
 /// One grid of the two is empty.
 pub(super) fn rule(decision: &Decision) -> Rule {
     let (columns, rows) = (decision.schedule.widest(), decision.schedule.rows);
+    let width = decision.schedule.columns();
     // A CTA asks for tiles past the last one.
     let ahead = decision.schedule.ctas * decision.schedule.stages;
     let most = i64::from(i32::MAX) / decision.schedule.cluster - rows * (1 + ahead);
     let because = match decision.schedule.hold {
+        _ if decision.schedule.cut => "each tile of a row has a CTA",
         Hold::Registers => "the threads of a row hold all of it",
         Hold::Shared => "shared memory holds all of it",
         Hold::Memory => "coordinates are 32-bit integers",
@@ -60,6 +62,10 @@ pub(super) fn rule(decision: &Decision) -> Rule {
     let [m, n] = ["m", "n"].map(|name| rule.param(name));
     rule.steps.require(n.clone().at_most(columns), because);
     rule.steps.require(m.clone().at_most(most), "coordinates are 32-bit integers");
+    if decision.schedule.cut {
+        let tiles = m.clone().ceil_div(rows) * n.clone().ceil_div(width);
+        rule.steps.require(tiles.at_most(i64::from(i32::MAX)), "tiles are numbered by 32-bit integers");
+    }
     if decision.recipe.gather.is_some() {
         let rows = rule.param("rows");
         rule.steps.require(rows.at_most(i64::from(i32::MAX)), "an index is a 32-bit integer");
@@ -67,15 +73,21 @@ pub(super) fn rule(decision: &Decision) -> Rule {
     let whole = whole_vectors(decision, &rule);
     let whole = rule.steps.set("whole", whole);
     let order = &decision.tilings[0].order;
-    let blocks = || columns::blocks(&decision.schedule, order.extents(&order.pieces, |name| rule.param(name)));
-    let [blocks, also, [tiles, ..]] = [blocks(), blocks(), blocks()];
+    let blocks = || match decision.schedule.ctas {
+        0 => order.extents(&order.pieces, |name| rule.param(name)),
+        _ => {
+            let [ctas, pieces] = columns::shares(&decision.schedule, ["m", "n"].map(|name| rule.param(name)));
+            [ctas * pieces, 1.into(), 1.into()]
+        }
+    };
+    let [blocks, also] = [blocks(), blocks()];
     // Rows without elements have values all the same.
     let of_rows = decision.tensors.iter().any(|t| t.output && matches!(t.level, Level::Row | Level::Scalar));
     let columns = if of_rows { Int::from(1) } else { Int::from(0).less(n) };
     let something = || Int::from(0).less(m.clone()).and(columns.clone());
     rule.grid(something().and(whole.clone()), blocks);
     rule.grid(something().and(whole.is(0)), also);
-    columns::join(decision, &mut rule, tiles);
+    columns::join(decision, &mut rule);
     rule
 }
 

@@ -1,8 +1,8 @@
 //! How many threads have a row, and what each of them holds: every decision about registers.
 
-use super::Rows;
 use super::tensors::Tensor;
-use super::tilings::{has_groups, meetings};
+use super::tilings::{has_groups, is_cut, meetings};
+use super::{Rows, columns};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::Code;
 use crate::expr::Compute;
@@ -45,6 +45,8 @@ pub(super) struct Schedule {
     pub(super) stages: i64,
     /// Tiles that a CTA has of a row; 0 for as many as there are.
     pub(super) tiles: i64,
+    /// Whether each tile of a row has a CTA of its own, as many as there are.
+    pub(super) cut: bool,
     pub(super) hold: Hold,
     /// Registers of a thread, about.
     pub(super) registers: i64,
@@ -71,6 +73,7 @@ impl Schedule {
     /// Columns of the widest row: coordinates past its end are 32-bit integers, too.
     pub(super) fn widest(&self) -> i64 {
         match self.tiles {
+            _ if self.cut => i64::from(i32::MAX) - self.columns(),
             0 => i64::from(i32::MAX) - self.columns(),
             tiles => self.columns() * tiles * self.cluster,
         }
@@ -90,6 +93,17 @@ impl Schedule {
     pub(super) fn staged<'t>(&self, tensors: impl IntoIterator<Item = &'t Tensor>) -> i64 {
         let each = |t: &Tensor| self.rows * self.columns() * self.waiting() * t.spec.dtype.bytes().0 as i64;
         tensors.into_iter().filter(|t| self.queues(t)).map(each).sum()
+    }
+
+    /// Whether a text has statements for each tile of a row. With rows that stand for all, nvcc 13.0 loads those of several tiles at once,
+    /// and spills: a layer norm had 0.549 of a copy on an H200.
+    pub(super) fn unrolls<'t>(&self, tensors: impl IntoIterator<Item = &'t Tensor>) -> bool {
+        self.hold == Hold::Shared && self.tiles <= 16 && !tensors.into_iter().any(Tensor::is_weight)
+    }
+
+    /// CTAs that have tiles of a row, in C++.
+    pub(super) fn row_ctas(&self) -> &'static str {
+        if self.cut { "ceil_div(params.n, size<1>(Tile{}))" } else { "RowCtas" }
     }
 
     /// Threads of a CTA.
@@ -127,7 +141,8 @@ impl Schedule {
             Hold::Memory => 0,
         };
         let registers = bytes.div_euclid(4) + OVERHEAD;
-        Self { rows, threads, vec: *vec, chunks, cluster, ctas: 0, stages: 1, tiles, hold: *hold, registers, late }
+        let (vec, cut, hold) = (*vec, asked.cut, *hold);
+        Self { rows, threads, vec, chunks, cluster, ctas: 0, stages: 1, tiles, cut, hold, registers, late }
     }
 
     /// Whether costly results are kept: not where that leaves a multiprocessor few CTAs, which then wait for each other's memory. A
@@ -140,6 +155,20 @@ impl Schedule {
             (None, Some(_)) => false,
             _ => true,
         }
+    }
+
+    /// CTAs that a multiprocessor should have: those that share the rows of columns, or as many as shared memory has rows for. ptxas would
+    /// rather take more registers, so that there is one less.
+    pub(super) fn at_once(&self, staged: i64) -> Option<u32> {
+        const ALL: i64 = 228 << 10;
+        const RESERVED: i64 = 1 << 10;
+        let registers = Arch::REGISTERS_PER_BLOCK as i64 / (self.cta() * pieces(self.registers, 8) * 8);
+        let fit = match self.hold {
+            _ if self.ctas > 0 => columns::resident(self),
+            Hold::Shared => (ALL / (staged + 2 * RESERVED)).min(2048 / self.cta()).min(registers),
+            _ => 0,
+        };
+        u32::try_from(fit).ok().filter(|fit| *fit > 1)
     }
 
     /// CTAs of a multiprocessor, as far as registers allow.
@@ -249,6 +278,8 @@ struct Asked {
     hold: Hold,
     /// Whether groups have values.
     groups: bool,
+    /// Whether each tile of a row is by itself.
+    cut: bool,
     /// How often the threads of a row reduce together.
     meetings: usize,
     need: Need,
@@ -267,17 +298,18 @@ pub(super) fn schedule(
     let [threads, chunks, cluster, block] =
         [recipe.threads, recipe.chunks, recipe.cluster, recipe.block].map(|set| set.map(i64::from));
     let (columns, least) = (i64::from(recipe.columns), least_threads(passes, vec));
-    let groups = has_groups(passes);
-    let asked =
-        Asked { columns, vec, least, threads, chunks, cluster, block, hold, groups, meetings: meetings(passes), need };
+    let (groups, meetings) = (has_groups(passes), meetings(passes));
+    let cut = hold == Hold::Registers && is_cut(passes) && cluster.is_none_or(|set| set == 1);
+    let asked = Asked { columns, vec, least, threads, chunks, cluster, block, hold, groups, cut, meetings, need };
     (asked.is_fine(checks) & asked.fits_hold(targets, checks)).then_some(())?;
     let chosen = match hold {
+        Hold::Registers if cut => asked.tiled(256, 1),
         Hold::Registers => asked.held(),
         Hold::Shared => asked.staged(have_clusters(targets)),
         Hold::Memory => asked.tiled(512, 1),
     };
-    let chosen = super::columns::shared(recipe, passes, chosen, checks)?;
-    let chosen = super::columns::queued(recipe, tensors, shared_memory(targets), chosen, checks)?;
+    let chosen = columns::shared(recipe, passes, chosen, checks)?;
+    let chosen = columns::queued(recipe, tensors, shared_memory(targets), chosen, checks)?;
     let bytes = Bytes(chosen.staged(tensors).unsigned_abs());
     (fits(&chosen, columns, targets, checks) & fits_shared(bytes, targets, checks)).then_some(chosen)
 }
@@ -352,9 +384,15 @@ impl Asked {
                     1
                 }
             }
-            8.. => 4,
+            8.. if self.hold != Hold::Shared => 4,
+            _ if self.hold == Hold::Shared && self.has_several_weights() => 1,
             _ => 2,
         }
+    }
+
+    /// Whether a vector has more than one of rows that stand for all.
+    fn has_several_weights(&self) -> bool {
+        self.vec * self.need.weights > Arch::MAX_VECTOR.0 as i64
     }
 
     /// The most vectors of a thread, up to the usual ones, that registers suffice for.
@@ -374,13 +412,20 @@ impl Asked {
         })
     }
 
-    /// Rows of as much shared memory as lets a multiprocessor have three of them, if there are clusters for it; 256 threads each.
+    /// Rows of as much shared memory as lets a multiprocessor have three of them, if there are clusters for it; up to 512 threads, for
+    /// four tiles of which the first are read while others arrive.
     fn staged(&self, clusters: bool) -> Schedule {
         let fits = |most: i64| {
             let of = if clusters { [1, 2, 4, 8] } else { [1; 4] };
             of.into_iter().find(|of| self.columns * self.need.staged <= (most << 10) * of)
         };
-        self.tiled(256, self.cluster.or_else(|| fits(72)).or_else(|| fits(216)).unwrap_or(1))
+        const TILES: i64 = 4;
+        // More CTAs overlap where each tile waits for several rows that stand for all: a layer norm of 32768 f32 had 0.881 of a copy on an
+        // H200 with clusters of 4, and 0.667 with 2.
+        let least = if self.has_several_weights() { 36 } else { 72 };
+        let cluster = self.cluster.or_else(|| fits(least)).or_else(|| fits(72)).or_else(|| fits(216)).unwrap_or(1);
+        let most = pieces(self.columns, TILES * 2 * self.vec * cluster).unsigned_abs().next_power_of_two() as i64;
+        self.tiled(most.clamp(CTA, 512), cluster)
     }
 
     /// 4 vectors a thread of matrices of 2 bytes, 2 of wider ones, until a row has 512 threads; then more vectors, up to 8; more
@@ -412,7 +457,8 @@ impl Asked {
         let first = |chunks, threads, cluster| good(chunks, threads, cluster).next();
         // A wide row has the schedule with the most threads on a multiprocessor.
         let wide = || good(8, 1024, 1).min_by_key(|s| -s.resident() * s.cta());
-        let of_one = first(self.usual(), usual_threads, 1).or_else(|| first(4, usual_threads, 1)).or_else(wide);
+        let few = || first(2, usual_threads, 1).or_else(|| first(4, usual_threads, 1));
+        let of_one = first(self.usual(), usual_threads, 1).or_else(few).or_else(wide);
         let any = of_one.or_else(|| first(8, 1024, 8)).or_else(|| first(64, 1024, 8));
         any.or(all.last()).copied().unwrap_or_else(none)
     }

@@ -1,8 +1,9 @@
 //! How the text names what a step reads and makes.
 
 use super::decide::Decision;
+use crate::dtype::DType;
 use crate::expr::Helpers;
-use crate::expr::rows::{Along, Level, Part, Reduction, Source};
+use crate::expr::rows::{Along, Level, Made, Origin, Part, Reduction, Source};
 
 /// Names, for a step that has elements, groups, or one row.
 pub(super) struct Words<'a> {
@@ -74,6 +75,16 @@ impl Words<'_> {
     pub(super) fn scalars(&self, part: &Part) -> String {
         let name = |scalar: &usize| format!("params.{}", self.decision.scalars[*scalar]);
         part.scalars.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The type that it is stored as, and read as no other.
+    pub(super) fn stored_type(&self, made: &Made) -> Option<DType> {
+        match *made {
+            Made::Output(output) if matches!(self.decision.passes.outputs()[output].from, Origin::Elements) => {
+                Some(self.decision.output(output).spec.dtype)
+            }
+            _ => None,
+        }
     }
 
     /// An output's value in its own type.

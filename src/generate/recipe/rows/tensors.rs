@@ -3,7 +3,7 @@
 use super::Rows;
 use crate::diagnostic::Code;
 use crate::dtype::DType;
-use crate::expr::rows::{Level, Passes, Reading, Source, Step};
+use crate::expr::rows::{Level, Pair, Passes, Reading, Source, Step};
 use crate::expr::{Compute, Function};
 use crate::plan::ModeStride;
 use crate::plan::checks::Checks;
@@ -153,8 +153,24 @@ pub(super) fn fit(recipe: &Rows, names: &Names, outputs: &[&'static str], checks
     fit
 }
 
-/// The program as passes over its tensors, which keep costly results of an element or compute them again.
-pub(super) fn passes(recipe: &Rows, keep: bool, outputs: &[&'static str], checks: &mut Checks) -> Option<Passes> {
+/// Two reductions of a row in one traversal, where the text has a state for both: exponentials below a maximum.
+fn online(function: &Function, reading: &Reading) -> Option<Passes> {
+    let passes = Passes::online(function, reading).ok()?;
+    let exponentials = |pair: &Pair| {
+        let of_row = passes.values()[pair.first].level == Level::Row;
+        of_row && pair.online.exponential().is_some()
+    };
+    (!passes.pairs().is_empty() && passes.pairs().iter().all(exponentials)).then_some(passes)
+}
+
+/// The program as passes over its tensors: where a row is held in registers, costly results of an element may be kept; else they are
+/// computed again, and traversals are few.
+pub(super) fn passes(
+    recipe: &Rows,
+    [held, keep]: [bool; 2],
+    outputs: &[&'static str],
+    checks: &mut Checks,
+) -> Option<Passes> {
     let mut reading = reading(&recipe.function, &recipe.inputs, &recipe.outputs, compute(recipe), keep);
     if let Ok(own) = Passes::of(&recipe.function, &reading) {
         // A matrix has a row's value for each element.
@@ -164,7 +180,8 @@ pub(super) fn passes(recipe: &Rows, keep: bool, outputs: &[&'static str], checks
         });
         reading.outputs.iter_mut().zip(of_rows).for_each(|(wanted, of)| *wanted = wanted.or(of));
     }
-    let passes = match Passes::of(&recipe.function, &reading) {
+    let together = if held { None } else { online(&recipe.function, &reading) };
+    let passes = match together.map_or_else(|| Passes::of(&recipe.function, &reading), Ok) {
         Ok(passes) => passes,
         Err(errors) => {
             for e in errors {

@@ -93,15 +93,16 @@ fn asynchronous(tensor: &Tensor, whole: bool) -> bool {
 fn of_warps(
     value: usize,
     reduction: Reduction,
-    compute: Compute,
+    passes: &Passes,
     schedule: &Schedule,
 ) -> Result<SmemTensor, LayoutError> {
-    let dtype = if compute == Compute::F64 { DType::F64 } else { DType::F32 };
+    let dtype = if passes.compute() == Compute::F64 { DType::F64 } else { DType::F32 };
+    let both = reduction.is_index() || passes.pairs().iter().any(|pair| pair.first == value);
     let warps = schedule.cta() / WARP as i64 * schedule.cluster;
     let modes = [Layout::mode_of(schedule.rows, warps)?, Layout::mode_of(warps, 1)?];
-    // The column goes with the value.
+    // The column goes with the value, or a second one.
     let pair = [Layout::mode_of(schedule.rows, 2 * warps)?, Layout::mode_of(warps, 2)?, Layout::mode_of(2, 1)?];
-    let (modes, layout) = match reduction.is_index() {
+    let (modes, layout) = match both {
         true => ("(ROWS,WARPS,2)", Layout::from_modes(pair)?),
         false => ("(ROWS,WARPS)", Layout::from_modes(modes)?),
     };
@@ -110,12 +111,33 @@ fn of_warps(
     Ok(SmemTensor { name, modes, dtype, swizzle: None, layout, align, proxy: Proxy::Generic, lives: Lives::Kernel })
 }
 
-/// The reductions along whole rows, with the values that they give.
+/// The barriers of as many meetings of a row's CTAs.
+fn met(meetings: i64) -> Result<SmemTensor, LayoutError> {
+    Ok(SmemTensor {
+        name: "Met",
+        modes: "(MEETINGS,2)",
+        dtype: DType::I32,
+        swizzle: None,
+        layout: Layout::from_modes([Layout::mode_of(meetings, 2)?, Layout::mode_of(2, 1)?])?,
+        align: Bytes(8),
+        proxy: Proxy::Generic,
+        lives: Lives::Kernel,
+    })
+}
+
+/// The reductions along whole rows, with the values that they give. A value that is made with another is part of its state.
 pub(super) fn along_rows(passes: &Passes) -> impl Iterator<Item = (usize, Reduction)> {
-    passes.values().iter().enumerate().filter_map(|(value, of)| match of.reduction {
-        Some((reduction, Along::Row)) => Some((value, reduction)),
+    let alone = |value: usize| passes.pairs().iter().all(|pair| pair.second != value);
+    passes.values().iter().enumerate().filter_map(move |(value, of)| match of.reduction {
+        Some((reduction, Along::Row)) if alone(value) => Some((value, reduction)),
         _ => None,
     })
+}
+
+/// Whether a program has no more to do with rows than that groups end where they do: each tile of a row is by itself.
+pub(super) fn is_cut(passes: &Passes) -> bool {
+    let alone = |level| matches!(level, Level::Element | Level::Group(_) | Level::Column);
+    along_rows(passes).next().is_none() && passes.outputs().iter().all(|output| alone(output.level))
 }
 
 /// How often the threads of a row reduce together.
@@ -142,8 +164,18 @@ fn over(value: usize, schedule: &Schedule) -> Vec<Scope> {
     [Scope::Lanes].into_iter().chain(warps).chain(ctas).collect()
 }
 
-/// A cluster of CTAs for each of as many rows as a CTA has, each CTA with a part of their columns; or a CTA that runs over them.
+/// A CTA for each tile of rows and of columns; a cluster of CTAs for each of as many rows as a CTA has, each CTA with a part of their
+/// columns; or a CTA that runs over them.
 fn order(schedule: &Schedule) -> Order {
+    if schedule.cut {
+        let known = [("m", schedule.rows), ("n", schedule.columns())];
+        let (mut order, [m, n], [cta]) = Order::new(known, ["cta"]);
+        let (rows, pieces) = (m.ceil_div(schedule.rows), n.ceil_div(schedule.columns()));
+        order.pieces = vec![Axis { at: cta.clone(), extent: rows.clone() * pieces.clone() }];
+        order.tile = vec![Axis { at: cta.clone() / pieces.clone(), extent: rows }];
+        order.inner = Inner { first: cta % pieces.clone(), trips: 1.into(), tile: [0.into(), pieces] };
+        return order;
+    }
     if schedule.cluster == 1 {
         let inner = (schedule.hold != Hold::Registers).then_some(("n", schedule.columns()));
         return Order::numbered(&[("m", schedule.rows)], inner);
@@ -184,8 +216,9 @@ pub(super) fn tiling(
     let pipelines = pipelines.collect();
     let several = schedule.parts() > 1;
     let smem = along_rows(passes).filter(|_| several);
-    let smem = smem.map(|(value, reduction)| of_warps(value, reduction, passes.compute(), schedule));
-    let smem = waits().map(|tensor| staged(tensor, schedule)).chain(smem);
+    let smem = smem.map(|(value, reduction)| of_warps(value, reduction, passes, schedule));
+    let told = (several && schedule.cluster > 1 && meetings(passes) > 0).then(|| met(meetings(passes) as i64));
+    let smem = waits().map(|tensor| staged(tensor, schedule)).chain(smem).chain(told);
     let smem: Vec<SmemTensor> = smem.collect::<Result<_, _>>()?;
     let of = copies.first().map(|first| Reduced::Copied(first.name));
     let reduces = along_rows(passes).zip(of.into_iter().cycle()).map(|((value, reduction), of)| TileReduce {

@@ -11,6 +11,7 @@ pub(super) fn evaluator(online: Online, compute: Compute) -> Result<Evaluator, E
         [match online {
             Online::Exp => (x[0] - x[1]).exp(),
             Online::Exp2 => (x[0] - x[1]).exp2(),
+            Online::ScaledExp2(scale) => ((x[0] - x[1]) * f64::from_bits(scale)).exp2(),
             Online::Squares => {
                 let difference = x[0] - x[1] / x[2];
                 difference * difference
@@ -33,22 +34,35 @@ fn size(x: &Bounds) -> f64 {
 /// In exact arithmetic the factors by which a sum is rescaled are, together, the exponential of the whole difference D. Each of the at
 /// most `depth` rescalings adds the error of an exponential, at most 2 ulp, and of a product. The differences have one sign, so that
 /// their roundings change the exponent by at most u D, up or down, as the one rounding of two traversals does.
-pub(super) fn exponentials(terms: &[Bounds], of_terms: &[Bounds], first: Bounds, spread: Spread) -> Bounds {
+///
+/// A scale of the differences is one more rounding, and makes all of them as much larger.
+pub(super) fn exponentials(
+    online: Online,
+    terms: &[Bounds],
+    of_terms: &[Bounds],
+    first: Bounds,
+    spread: Spread,
+) -> Bounds {
     /// From here on `exp` and `exp2` are 0 in f64.
     const FARTHEST: f64 = 1100.0;
+    let (roundings, smallest) = match online {
+        Online::ScaledExp2(scale) => (4.0 * f64::from_bits(scale), spread.normal()),
+        Online::Exp2 => (2.0, spread.normal()),
+        _ => (2.0, spread.smallest()),
+    };
     let most = first.range().map_or(f64::INFINITY, |(_, high)| high);
     let mut sum = Terms::new(false);
     for (exponential, term) in terms.iter().zip(of_terms) {
         let far = term.range().map_or(FARTHEST, |(low, _)| (most - low).abs().min(FARTHEST));
         let far = if far.is_nan() { FARTHEST } else { far };
-        let wider = libm::expm1(spread.unit() * (6.0 * spread.depth() as f64 + 2.0 * far) * 1.01);
+        let wider = libm::expm1(spread.unit() * (6.0 * spread.depth() as f64 + roundings * far) * 1.01);
         let range = exponential.range().map(|(low, high)| (low * (1.0 - wider).max(0.0), high * (1.0 + wider)));
         sum.add(range, exponential.may_be_nan());
     }
     let all = sum.bounds(spread);
     // A factor below the normal numbers is off by this much, for each term and rescaling.
     let count = terms.len() as f64;
-    widened(all, count * (count + 4.0) * spread.smallest())
+    widened(all, count * (count + 4.0) * smallest)
 }
 
 fn widened(x: Bounds, by: f64) -> Bounds {

@@ -197,8 +197,8 @@ impl State {
                 let of_second = terms.iter().map(second).collect::<Result<Vec<Bounds>, ExprError>>()?;
                 let spread = problem.spread(along, part.len() as u64);
                 let all = match pair.online {
-                    Online::Exp | Online::Exp2 => online::exponentials(&of_second, terms, first, spread),
                     Online::Squares => online::squares(&of_second, terms, spread),
+                    exp => online::exponentials(exp, &of_second, terms, first, spread),
                 };
                 let rounded = identity.evaluate_bounds(&[all])?;
                 self.values[pair.second].extend(rounded.first().map(Bounds::of));
