@@ -1,0 +1,81 @@
+[[ banner ]]
+//
+// D = epilogue(A @ B[[ op.inputs_doc ]]): A is (M,K), D is (M,N). B is (N,K), weights of 4 bits: (q - z) * s, with a scale s for
+// [[ d.recipe.group ]] of K. They become [[ element ]] in registers.
+// Launch: [[ plan.threads() ]] threads, a block for each tile of D and share of K, [[ d.smem.0 ]] bytes of dynamic shared memory.
+#pragma once
+
+#include <cute/tensor.hpp>
+
+#include "[[ plan.name() ]]_params.h"
+
+namespace cutemplate {
+namespace [[ plan.name() ]] {
+
+using namespace cute;
+
+using Params  = [[ plan.name() ]]_params;
+using Element = [[ element ]];
+constexpr int slices = [[ d.recipe.slices ]];  // parts of this CTA's share of K, each with warps and stages of its own
+
+{% include "ieee.cuh" %}
+
+[[ op.helpers ]]// Epilogue of a = sum over k of A(m,k) * B(n,k)[[ op.inputs_doc ]]: [[ d.recipe.epilogue ]]
+[[ op.functor ]]
+
+{% for a in aliases -%}
+using [[ a.name ]] = [[ a.ty ]];  // [[ a.comment ]]
+{% endfor %}
+//
+// Preconditions: every number that the plan computed
+//
+
+{% for a in assertions -%}
+static_assert([[ a.condition ]], "[[ a.what ]]");
+{% endfor %}
+struct Stages {
+  alignas(128) Element a[cosize_v<SmemA>];
+  alignas(16) int32_t w[cosize_v<SmemW>];
+  alignas(16) Element s[cosize_v<SmemS>];
+{%- if d.recipe.zeros %}
+  alignas(16) uint8_t z[cosize_v<SmemZ>];
+{%- endif %}
+};
+
+union SharedStorage {
+  Stages of_slice[slices];
+  alignas(16) float sums[cosize_v<SmemSums>];  // after all slices have read their stages
+};
+static_assert(sizeof(SharedStorage) == [[ d.smem.0 ]], "bytes of dynamic shared memory");
+static_assert(size(Mma{}) * slices == [[ plan.threads() ]], "threads of all slices");
+
+{% include "partition.cuh" %}
+
+{% include "copy_all.cuh" %}
+
+{% include "gemm/copy_inside.cuh" %}
+
+{% include "w4a16/weights.cuh" %}
+
+{% include "w4a16/mainloop.cuh" %}
+
+{% include "w4a16/finish.cuh" %}
+
+CUTE_DEVICE
+void
+kernel(Params const& params)
+{
+  assert_ieee();
+  extern __shared__ __align__(128) unsigned char smem[];
+  auto& shared = *reinterpret_cast<SharedStorage*>(smem);
+  int const slice = threadIdx.x / size(Mma{});
+  int const k_tiles = ceil_div(params.k, size<1>(TileA{}));
+  int const first = cute::min(int(blockIdx.z * slices + slice) * params.k_part, k_tiles);
+  int const end = cute::min(first + params.k_part, k_tiles);
+  decltype(partition_fragment_C(Mma{}, TileD{})) tCrC;                                         // (MMA,MMA_M,MMA_N)
+  multiply(params, make_coord(blockIdx.x, blockIdx.y), first, end, slice, shared.of_slice[slice], tCrC);
+  finish(params, make_coord(blockIdx.x, blockIdx.y), slice, tCrC, shared.sums);
+}
+
+}  // namespace [[ plan.name() ]]
+}  // namespace cutemplate

@@ -1,0 +1,63 @@
+using Pair = [[ pair ]];  // two weights, neighbours along K
+
+CUTE_DEVICE
+Pair
+pair_of(uint32_t bits)
+{
+  return reinterpret_cast<Pair const&>(bits);
+}
+
+// Numbers whose last four bits are a weight: what is more than those of weight 0 is the weight.
+constexpr uint32_t base = [[ base ]];
+
+// Scales and zero points of a thread's 8 columns of a warp's 64, each twice. Zero points are numbers like weights.
+struct Quantiser {
+  Pair scale[8];
+  Pair zero[8];
+};
+
+// Of a group along K: `s` and `z` are those of the thread's 16 neighbours along N, of which the thread has the even or the odd ones.
+CUTE_DEVICE
+Quantiser
+quantiser_of(Element const* s{% if d.recipe.zeros %}, uint8_t const* z{% endif %}, bool odd)
+{
+  Quantiser of;
+  uint32_t const twice = odd ? 0x3232 : 0x1010;
+  uint4 const scales[2] = {reinterpret_cast<uint4 const*>(s)[0], reinterpret_cast<uint4 const*>(s)[1]};
+{%- if d.recipe.zeros %}
+  uint4 const zeros = *reinterpret_cast<uint4 const*>(z);
+  uint32_t const with_base = odd ? 0x4141 : 0x4040;
+{%- endif %}
+  CUTE_UNROLL
+  for (int j = 0; j < 8; ++j) {
+    uint4 const& four = scales[j / 4];
+    uint32_t const both = j % 4 == 0 ? four.x : j % 4 == 1 ? four.y : j % 4 == 2 ? four.z : four.w;
+    of.scale[j] = pair_of(__byte_perm(both, 0, twice));
+{%- if d.recipe.zeros %}
+    uint32_t const bytes = j / 2 == 0 ? zeros.x : j / 2 == 1 ? zeros.y : j / 2 == 2 ? zeros.z : zeros.w;
+    of.zero[j] = pair_of(__byte_perm(bytes & 0x0f0f0f0f, base >> 8 & 0xff, with_base + j % 2 * 0x0202));
+{%- else %}
+    of.zero[j] = pair_of(base + 0x00080008);
+{%- endif %}
+  }
+  return of;
+}
+
+// Fragments of B of 8 MMAs from the 32 weights of a thread: register b of MMA j are a nibble of a word and the one 16 bits above it.
+template <class TCrB>
+CUTE_DEVICE
+void
+dequantise(uint32_t const (&words)[4], Quantiser const& of, TCrB& tCrB)
+{
+  Tensor tCrB_pairs = recast<uint32_t>(tCrB);                                                  // (2,MMA_N,_1)
+  CUTE_STATIC_ASSERT_V(size(tCrB_pairs) == _16{}, "32 weights");
+  CUTE_UNROLL
+  for (int j = 0; j < 8; ++j) {
+    CUTE_UNROLL
+    for (int b = 0; b < 2; ++b) {
+      uint32_t const q = (words[j / 2] >> (8 * (j % 2) + 4 * b) & 0x000f000f) | base;
+      Pair const weights = __hmul2(__hsub2(pair_of(q), of.zero[j]), of.scale[j]);  // the difference is exact
+      tCrB_pairs(b, j, 0) = reinterpret_cast<uint32_t const&>(weights);
+    }
+  }
+}
