@@ -38,25 +38,53 @@ multiply(Params const& params, Crd const& crd_D, int first, int end, int slice, 
 {%- endif %}
   using TileW = decltype(take<0,2>(shape(SmemW{})));
   using TileS = decltype(take<0,2>(shape(SmemS{})));
+  auto const [tile_m, tile_n] = crd_D;
+  Tensor gA = local_tile(mA, TileA{}, make_coord(tile_m, _));                                  // (BM,BK,k)
+  Tensor gW = local_tile(mW, TileW{}, make_coord(tile_n, _));                                  // (BN/64,WORDS,k)
+  Tensor gS = local_tile(mS, TileS{}, make_coord(_, tile_n));                                  // (GROUPS,BN,k)
+  Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(tile_m, _));     // (BM,BK,k) -> (m,k)
+  Tensor cW = local_tile(make_identity_tensor(shape(mW)), TileW{}, make_coord(tile_n, _));     // (BN/64,WORDS,k)
+  Tensor cS = local_tile(make_identity_tensor(shape(mS)), TileS{}, make_coord(_, tile_n));     // (GROUPS,BN,k)
 
-  // A k-tile is `tiles_of_group` of a group along K, or has whole groups.
+  //
+  // Partition: this thread's share of the copies and of the MMAs
+  //
+
+  CopyA const copy_a;
+  CopyW const copy_w;
+  CopyS const copy_s;
+  Tensor tAgA = copy_a.get_slice(thread).partition_S(gA);                                      // (CPY,CPY_M,CPY_K,k)
+  Tensor tAcA = copy_a.get_slice(thread).partition_S(cA);                                      // (CPY,CPY_M,CPY_K,k) -> (m,k)
+  Tensor tAsA = partition_D(copy_a, thread, sA);                                               // (CPY,CPY_M,CPY_K,STAGES)
+  Tensor tWgW = copy_w.get_slice(thread).partition_S(gW);                                      // (CPY,_1,CPY_K,k)
+  Tensor tWcW = copy_w.get_slice(thread).partition_S(cW);                                      // (CPY,_1,CPY_K,k)
+  Tensor tWsW = partition_D(copy_w, thread, sW);                                               // (CPY,_1,CPY_K,STAGES)
+  Tensor tSgS = copy_s.get_slice(thread).partition_S(gS);                                      // (CPY,CPY_K,CPY_N,k)
+  Tensor tScS = copy_s.get_slice(thread).partition_S(cS);                                      // (CPY,CPY_K,CPY_N,k)
+  Tensor tSsS = partition_D(copy_s, thread, sS);                                               // (CPY,CPY_K,CPY_N,STAGES)
+  bool const copies_a = size(copy_a) == size(Mma{}) || thread < size(copy_a);
+  bool const copies_s = size(copy_s) == size(Mma{}) || thread < size(copy_s);
+{%- if d.recipe.zeros %}
+  Tensor gZ = local_tile(mZ, TileS{}, make_coord(_, tile_n));                                  // (GROUPS,BN,k)
+  CopyZ const copy_z;
+  Tensor tZgZ = copy_z.get_slice(thread).partition_S(gZ);                                      // (CPY,CPY_K,CPY_N,k)
+  Tensor tZsZ = partition_D(copy_z, thread, sZ);                                               // (CPY,CPY_K,CPY_N,STAGES)
+{%- endif %}
+  // A k-tile has whole groups, or is one of several of a group.
   constexpr int tiles_of_group = cute::max(1, group / int(size<1>(TileA{})));
-  auto const fill = [&](auto const& copy, auto const& matrix, auto const& tile, auto const& crd, auto&& tensor) {
-    if (size(copy) == size(Mma{}) || thread < size(copy)) {
-      auto const thr_copy = copy.get_slice(thread);
-      Tensor cT = local_tile(make_identity_tensor(shape(matrix)), tile, crd);                  // (ROWS,COLUMNS)
-      copy_inside(copy, thr_copy.partition_S(local_tile(matrix, tile, crd)), thr_copy.partition_S(cT), shape(matrix),
-                  partition_D(copy, thread, tensor));
-    }
-  };
   auto const load = [&](int k_tile, int stage) {
     if (k_tile < end) {
-      fill(CopyW{}, mW, TileW{}, make_coord(get<1>(crd_D), k_tile), sW(_,_,stage));
-      fill(CopyA{}, mA, TileA{}, make_coord(get<0>(crd_D), k_tile), sA(_,_,stage));
-      fill(CopyS{}, mS, TileS{}, make_coord(k_tile / tiles_of_group, get<1>(crd_D)), sS(_,_,stage));
+      int const s_tile = k_tile / tiles_of_group;
+      copy_inside(copy_w, tWgW(_,_,_,k_tile), tWcW(_,_,_,k_tile), shape(mW), tWsW(_,_,_,stage));
+      if (copies_a) {
+        copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
+      }
+      if (copies_s) {
+        copy_inside(copy_s, tSgS(_,_,_,s_tile), tScS(_,_,_,s_tile), shape(mS), tSsS(_,_,_,stage));
 {%- if d.recipe.zeros %}
-      fill(CopyZ{}, mZ, TileS{}, make_coord(k_tile / tiles_of_group, get<1>(crd_D)), sZ(_,_,stage));
+        copy_inside(copy_z, tZgZ(_,_,_,s_tile), tScS(_,_,_,s_tile), shape(mZ), tZsZ(_,_,_,stage));
 {%- endif %}
+      }
     }
     cp_async_fence();  // one group per k-tile, even an empty one: the waits count groups
   };
@@ -68,7 +96,7 @@ multiply(Params const& params, Crd const& crd_D, int first, int end, int slice, 
   LdsmA const ldsm_a;
   Tensor tXsA = partition_S(ldsm_a, thread, sA);                                               // (CPY,MMA_M,MMA_K,STAGES)
   Tensor tXrA = make_tensor(tCrA.data(), decltype(LdsmA::retile(tCrA.layout())){});            // (CPY,MMA_M,MMA_K)
-  Tensor tWsW = partition_S(LoadW{}, thread, sW);                                              // (4,_1,K_STEPS,STAGES)
+  Tensor tXsW = partition_S(LoadW{}, thread, sW);                                              // (4,_1,MMA_K,STAGES): its own copy
   int const column = thread / 32 * 64 + thread % 32 / 8 * 16;  // the first of 16 neighbours, of which this thread has every other one
   bool const odd = thread / 4 % 2 != 0;
 
@@ -92,7 +120,7 @@ multiply(Params const& params, Crd const& crd_D, int first, int end, int slice, 
         int const row = k * 16 / group;
         of = quantiser_of(&sS(row,column,smem_pipe_read){% if d.recipe.zeros %}, &sZ(row,column,smem_pipe_read){% endif %}, odd);
       }
-      uint4 const four = *reinterpret_cast<uint4 const*>(&tWsW(_0{},_0{},k,smem_pipe_read));
+      uint4 const four = *reinterpret_cast<uint4 const*>(&tXsW(_0{},_0{},k,smem_pipe_read));
       uint32_t const words[4] = {four.x, four.y, four.z, four.w};
       copy_all(ldsm_a, tXsA(_,_,k,smem_pipe_read), tXrA(_,_,k));
       dequantise(words, of, tCrB);

@@ -10,6 +10,16 @@ pair_of(uint32_t bits)
 // Numbers whose last four bits are a weight: what is more than those of weight 0 is the weight.
 constexpr uint32_t base = [[ base ]];
 
+// In one instruction, which nvcc does not find.
+CUTE_DEVICE
+uint32_t
+with_base(uint32_t word)
+{
+  uint32_t numbers;
+  asm("lop3.b32 %0, %1, 0x000f000f, %2, 0xea;" : "=r"(numbers) : "r"(word), "r"(base));
+  return numbers;
+}
+
 // Scales and zero points of a thread's 8 columns of a warp's 64, each twice. Zero points are numbers like weights.
 struct Quantiser {
   Pair scale[8];
@@ -55,8 +65,8 @@ dequantise(uint32_t const (&words)[4], Quantiser const& of, TCrB& tCrB)
   for (int j = 0; j < 8; ++j) {
     CUTE_UNROLL
     for (int b = 0; b < 2; ++b) {
-      uint32_t const q = (words[j / 2] >> (8 * (j % 2) + 4 * b) & 0x000f000f) | base;
-      Pair const weights = __hmul2(__hsub2(pair_of(q), of.zero[j]), of.scale[j]);  // the difference is exact
+      Pair const q = pair_of(with_base(words[j / 2] >> (8 * (j % 2) + 4 * b)));
+      Pair const weights = __hmul2(__hsub2(q, of.zero[j]), of.scale[j]);  // the difference is exact
       tCrB_pairs(b, j, 0) = reinterpret_cast<uint32_t const&>(weights);
     }
   }

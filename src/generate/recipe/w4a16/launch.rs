@@ -3,7 +3,7 @@
 use super::W4a16;
 use super::decide::Decision;
 use super::pack::{PER_WORD, ROWS};
-use super::tilings::REDUCE_TILE;
+use super::tilings::{self, REDUCE_TILE};
 use crate::dtype::DType;
 use crate::plan::{
     Demand, DemandKind, Field, Given, Int, IntOp, ModeStride, Operand, ParamStruct, ParamType, ProblemShape, Product,
@@ -59,7 +59,7 @@ pub(super) fn params(recipe: &W4a16, product: &Product) -> ParamStruct {
     let (scalars, alpha) = (product.scalar_params(), product.alpha());
     let of = Fields { operands: &operands, l: None, scalars, alpha, compute: product.epilogue().compute() };
     let mut fields: Vec<Field> = of.addresses().collect();
-    let doc = "partial sums of the shares of K, (M,N,PARTS)".to_owned();
+    let doc = "partial sums of shared tiles, (BM,BN,PARTS)".to_owned();
     fields.push((WORKSPACE.to_owned(), ParamType::MutPtr, doc, Given::Follows));
     fields.extend(of.strides());
     let words = Given::Extent { tensor: 1, mode: 1 };
@@ -69,8 +69,8 @@ pub(super) fn params(recipe: &W4a16, product: &Product) -> ParamStruct {
         "n" => (name, ty, doc, Given::Extent { tensor: 1, mode: 0 }),
         _ => (name, ty, doc, given),
     }));
-    fields.push(number("parts", "CTAs that share a tile of D; 1 if each computes its own"));
-    fields.push(number("k_part", "k-tiles of a slice; the last ones have fewer"));
+    fields.push(number("k_share", "units of a CTA: k-tiles of each of its slices, of one tile of D after the other"));
+    fields.push(number("parts", "tiles of partial sums in the workspace; 0 if each CTA has whole tiles of D"));
     fields.extend(of.scalars());
     ParamStruct::new(fields)
 }
@@ -79,15 +79,12 @@ pub(super) fn params(recipe: &W4a16, product: &Product) -> ParamStruct {
 pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     let (recipe, [bm, bn, bk]) = (&of.recipe, of.recipe.extents());
     let reach = Reach {
-        required: format!("extents below 2^31 less some tiles, at most {} rows of tiles of {bn}", u16::MAX),
-        because: "coordinates are 32-bit integers, and a grid has at most 65535 blocks along y (CUDA C++ Programming Guide, \
-                  \"Compute Capabilities\"); offsets are 64-bit"
-            .into(),
+        required: "extents below 2^31 less some tiles, fewer than 2^31 k-tiles of all tiles of D".into(),
+        because: "coordinates are 32-bit integers, and so is the number of a k-tile; offsets are 64-bit".into(),
         help: "launch on parts of the matrices".into(),
     };
     let mut rule = Rule::new(params, reach);
     let [m, n, k] = ["m", "n", "k"].map(|name| rule.param(name));
-    let slices = i64::from(recipe.slices);
     let margin = bk * (i64::from(recipe.stages) + 1);
     for (extent, tile) in [(&m, bm), (&n, bn), (&k, margin)] {
         let most = i64::from(i32::MAX) - 2 * tile;
@@ -95,26 +92,26 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     }
     demands(recipe, &mut rule);
     let steps = &mut rule.steps;
-    let tiles_m = steps.set("tiles_m", m.clone().ceil_div(bm));
-    let tiles_n = steps.set("tiles_n", n.clone().ceil_div(bn));
-    let k_tiles = steps.set("k_tiles", k.ceil_div(bk));
-    // As many CTAs as run at a time, each slice with a k-tile at least.
-    let tiles = (tiles_m.clone() * tiles_n.clone()).op(IntOp::Max, 1);
-    let room = (Int::from(i64::from(recipe.ctas)) / tiles).op(IntOp::Max, 1);
-    let most = k_tiles.clone().ceil_div(slices).op(IntOp::Max, 1);
-    let shares = steps.set("shares", room.op(IntOp::Min, most) * slices);
-    let k_part = steps.set("k_tiles_of_one", k_tiles.clone().ceil_div(shares).op(IntOp::Max, 1));
-    let parts = k_tiles.ceil_div(k_part.clone() * slices).op(IntOp::Max, 1);
-    let parts = steps.set("ctas_of_one", parts);
-    rule.derive("k_part", k_part);
+    let tiles = steps.set("tiles", m.clone().ceil_div(bm) * n.clone().ceil_div(bn));
+    let units = steps.set("units", tilings::units(recipe, k));
+    let all = steps.set("all_units", tiles.clone() * units.clone());
+    steps.require(all.clone().at_most(i64::from(i32::MAX)), "units are numbered by 32 bits");
+    // As many CTAs as run at a time, each with as many units, or one for each tile.
+    let share = match i64::from(recipe.ctas) {
+        0 => units.clone(),
+        ctas => all.clone().ceil_div(ctas).op(IntOp::Max, 1),
+    };
+    let share = steps.set("share", share);
+    let ctas = steps.set("ctas", all.ceil_div(share.clone()));
+    let splits = Int::from(0).less(tiles.clone()).and((share.clone() % units).is(0).is(0));
+    let splits = steps.set("splits", splits);
+    let parts = steps.set("sums", splits.clone().select(ctas.clone() + tiles.clone(), 0));
+    rule.derive("k_share", share);
     rule.derive("parts", parts.clone());
-    let something = Int::from(0).less(m.clone()).and(Int::from(0).less(n.clone()));
-    let something = rule.steps.set("something", something);
-    rule.grid(something.clone(), [tiles_m, tiles_n, parts.clone()]);
-    let splits = rule.steps.set("splits", something.and(Int::from(1).less(parts.clone())));
+    rule.grid(Int::from(0).less(tiles.clone()), [ctas, 1.into(), 1.into()]);
     let [rows, columns] = REDUCE_TILE;
-    rule.grid(splits.clone(), [n.clone().ceil_div(columns), m.clone().ceil_div(rows), 1.into()]);
-    rule.workspace = splits.select(parts * m * n * F32, 0);
+    rule.grid(splits, [tiles, (bm / rows).into(), (bn / columns).into()]);
+    rule.workspace = parts * (bm * bn * F32);
     rule
 }
 

@@ -76,7 +76,7 @@ impl Default for W4a16 {
             zeros: false,
             epilogue: accumulator.unwrap_or_else(|defect| unreachable!("an input is a function: {defect}")),
             aux: Vec::new(),
-            tile: Extents([16, 128, 128]),
+            tile: Extents([16, 128, 64]),
             slices: 4,
             stages: 4,
             ctas: 132,

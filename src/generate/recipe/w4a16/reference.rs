@@ -64,14 +64,9 @@ impl Reference for Dequantised {
         self.product.usual_scalar(index)
     }
 
-    /// Weights of all sizes, and zero points of four bits.
+    /// Weights of all sizes: any bits are eight of them.
     fn usual_index(&self, operand: &str, at: i64, _: &[i64]) -> Option<i64> {
-        let any = SplitMix64(0).at(at.unsigned_abs());
-        match operand {
-            "W" => Some(i64::from(any as i32)),
-            "Zeros" => Some((any % 16) as i64),
-            _ => None,
-        }
+        (operand == "W").then(|| i64::from(SplitMix64(0).at(at.unsigned_abs()) as i32))
     }
 
     fn flop(&self, extents: &[i64]) -> Option<f64> {

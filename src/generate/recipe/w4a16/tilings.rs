@@ -5,7 +5,7 @@ use super::pack::{COLUMNS, PER_WORD, ROWS};
 use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, Tiler, make_layout};
-use crate::plan::IntOp;
+use crate::plan::{Int, IntOp};
 use crate::tiling::{
     Axis, Completion, CopyOp, Engine, Factor, Global, Guard, Inner, Lives, Order, Pipeline, Place, Proxy, Role,
     SmemTensor, Task, TileCopy, TileMma, Tiling,
@@ -226,24 +226,37 @@ pub(super) fn slice(recipe: &W4a16) -> Result<Tiling, LayoutError> {
     })
 }
 
-/// A slice for each tile and share of K; shares have `k_part` k-tiles each, and a CTA has `slices` of them.
-pub(super) fn order(recipe: &W4a16) -> Order {
-    let [bm, bn, bk] = recipe.extents();
-    let known = [("m", bm), ("n", bn), ("k", bk), ("k_part", 1)];
-    let (mut order, [m, n, k, k_part], [x, y, z]) = Order::new(known, ["x", "y", "slice"]);
-    let (tiles_m, tiles_n, k_tiles) = (m.ceil_div(bm), n.ceil_div(bn), k.ceil_div(bk));
-    let shares = k_tiles.clone().ceil_div(k_part.clone().op(IntOp::Max, 1));
-    let slices = i64::from(recipe.slices.max(1));
-    let first = (z.clone() * k_part.clone()).op(IntOp::Min, k_tiles.clone());
-    let end = (first.clone() + k_part).op(IntOp::Min, k_tiles.clone());
-    order.inner = Inner { first: first.clone(), trips: end - first, tile: [0.into(), k_tiles] };
-    let shares = shares.op(IntOp::Max, 1).ceil_div(slices) * slices;
-    order.pieces = vec![
-        Axis { at: x.clone(), extent: tiles_m.clone() },
-        Axis { at: y.clone(), extent: tiles_n.clone() },
-        Axis { at: z, extent: shares },
-    ];
-    order.tile = vec![Axis { at: x, extent: tiles_m }, Axis { at: y, extent: tiles_n }];
+/// Steps of the inner loop that the slices of a CTA have together: k-tiles of each.
+pub(super) fn units(recipe: &W4a16, k: Int) -> Int {
+    let [_, _, bk] = recipe.extents();
+    k.ceil_div(bk * i64::from(recipe.slices.max(1))).op(IntOp::Max, 1)
+}
+
+/// A CTA has `k_share` units, a tile after the other: the pieces of a CTA are its tiles, and the slices of each.
+fn order(recipe: &W4a16) -> Order {
+    let ([bm, bn, bk], slices) = (recipe.extents(), i64::from(recipe.slices.max(1)));
+    let known = [("m", bm), ("n", bn), ("k", bk), ("k_share", 1)];
+    let (mut order, [m, n, k, share], [cta, turn, slice]) = Order::new(known, ["cta", "turn", "slice"]);
+    let (tiles_m, tiles_n, k_tiles) = (m.ceil_div(bm), n.ceil_div(bn), k.clone().ceil_div(bk));
+    let units = order.steps.set("units", units(recipe, k));
+    let tiles = order.steps.set("tiles", tiles_m.clone() * tiles_n.clone());
+    let all = tiles.clone() * units.clone();
+    let begin = order.steps.set("begin", cta.clone() * share.clone());
+    let end = order.steps.set("end", (begin.clone() + share.clone()).op(IntOp::Min, all.clone()));
+    let tile = begin.clone() / units.clone() + turn.clone();
+    let has_work = (tile.clone() * units.clone()).less(end.clone());
+    let tile = order.steps.set("tile", has_work.clone().select(tile, tiles));
+    let of_tile = tile.clone() * units.clone();
+    let first = order.steps.set("first", begin.op(IntOp::Max, of_tile.clone()) - of_tile.clone());
+    let last = (end - of_tile).op(IntOp::Min, units.clone());
+    let count = order.steps.set("count", has_work.select(last - first.clone(), 0));
+    let of_slice = (first * slices + slice.clone() * count.clone()).op(IntOp::Min, k_tiles.clone());
+    let behind = (of_slice.clone() + count).op(IntOp::Min, k_tiles.clone());
+    order.inner = Inner { first: of_slice.clone(), trips: behind - of_slice, tile: [0.into(), k_tiles] };
+    let turns = (share.clone() - 1).ceil_div(units) + 1;
+    let piece = |at: Int, extent: Int| Axis { at, extent };
+    order.pieces = vec![piece(cta, all.ceil_div(share)), piece(turn, turns), piece(slice, slices.into())];
+    order.tile = vec![piece(tile.clone() % tiles_m.clone(), tiles_m.clone()), piece(tile / tiles_m, tiles_n)];
     order
 }
 
@@ -313,10 +326,10 @@ pub(super) fn finish(recipe: &W4a16) -> Result<Tiling, LayoutError> {
 pub(super) fn reduce(recipe: &W4a16) -> Result<Tiling, LayoutError> {
     let [rows, columns] = REDUCE_TILE;
     let along = columns / VECTOR;
-    let parts = Place::Global(Global { align: Bytes(16), multiple: VECTOR, ..Global::matrix("Parts") });
+    let parts = Global { align: Bytes(16), multiple: VECTOR, whole: true, ..Global::matrix("Parts") };
     let copies = added(
         ["AddParts", "StoreSums"],
-        (parts, Guard::Predicate),
+        (Place::Global(parts), Guard::None),
         REDUCE_TILE,
         [REDUCE / along, along],
         recipe.out(),
