@@ -81,6 +81,7 @@ CUTE_DEVICE
 void
 reduce(Params const& params)
 {
+  wait_for_others();
   int const tile = blockIdx.x;
   int const units = units_of_tile(params);
   int const first = tile * units / params.k_share;

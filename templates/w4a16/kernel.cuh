@@ -61,6 +61,17 @@ CUTE_DEVICE int tiles_n(Params const& params) { return ceil_div(params.n, size<1
 // Without K there is a unit of none, whose sums are 0.
 CUTE_DEVICE int units_of_tile(Params const& params) { return cute::max(ceil_div(params.k, slices * size<1>(TileA{})), 1); }
 
+// PDL: the next kernel may begin; what kernels before this one have written is there.
+CUTE_DEVICE
+void
+wait_for_others()
+{
+{%- if d.overlaps %}
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();
+{%- endif %}
+}
+
 {% include "w4a16/weights.cuh" %}
 
 {% include "w4a16/mainloop.cuh" %}
@@ -73,6 +84,7 @@ void
 kernel(Params const& params)
 {
   assert_ieee();
+  wait_for_others();
   extern __shared__ __align__(128) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
   int const slice = threadIdx.x / size(Mma{});

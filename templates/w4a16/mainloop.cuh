@@ -70,22 +70,45 @@ multiply(Params const& params, Crd const& crd_D, int first, int end, int slice, 
   Tensor tZgZ = copy_z.get_slice(thread).partition_S(gZ);                                      // (CPY,CPY_K,CPY_N,k)
   Tensor tZsZ = partition_D(copy_z, thread, sZ);                                               // (CPY,CPY_K,CPY_N,STAGES)
 {%- endif %}
+  Tensor tApA = make_tensor<bool>(make_shape(size<1>(tAsA)));                                  // (CPY_M): rows that A has
+  CUTE_UNROLL
+  for (int x = 0; x < size(tApA); ++x) {
+    tApA(x) = get<0>(tAcA(_0{},x,_0{},0)) < params.m;
+  }
+  bool const is_in_w = get<0>(tWcW(_0{},_0{},_0{},0)) < size<0>(mW);
+
   // A k-tile has whole groups, or is one of several of a group.
   constexpr int tiles_of_group = cute::max(1, group / int(size<1>(TileA{})));
+  Tensor tAnA = tAgA(_,_,_,first);                                                             // (CPY,CPY_M,CPY_K) of the next one
+  Tensor tWnW = tWgW(_,_,_,first);                                                             // (CPY,_1,CPY_K) of the next one
+  // Asynchronous copies of a k-tile, in order. Behind the last one nothing is read: stages become zeros. No branch is around the copies,
+  // or nvcc would compute their addresses in it anew.
   auto const load = [&](int k_tile, int stage) {
-    if (k_tile < end) {
-      int const s_tile = k_tile / tiles_of_group;
-      copy_inside(copy_w, tWgW(_,_,_,k_tile), tWcW(_,_,_,k_tile), shape(mW), tWsW(_,_,_,stage));
-      if (copies_a) {
-        copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
-      }
-      if (copies_s) {
-        copy_inside(copy_s, tSgS(_,_,_,s_tile), tScS(_,_,_,s_tile), shape(mS), tSsS(_,_,_,stage));
-{%- if d.recipe.zeros %}
-        copy_inside(copy_z, tZgZ(_,_,_,s_tile), tScS(_,_,_,s_tile), shape(mZ), tZsZ(_,_,_,stage));
-{%- endif %}
+    int const left = k_tile < end ? params.k - k_tile * size<1>(TileA{}) : 0;                  // of K, from the k-tile on
+    CUTE_UNROLL
+    for (int k = 0; k < size<2>(tWsW); ++k) {
+      bool const is_inside = is_in_w && get<1>(tWcW(_0{},_0{},k,0)) < left * 8;
+      copy_all(copy_w.with(is_inside), tWnW(_,_0{},k), tWsW(_,_0{},k,stage));
+    }
+    if (copies_a) {
+      CUTE_UNROLL
+      for (int k = 0; k < size<2>(tAsA); ++k) {
+        CUTE_UNROLL
+        for (int x = 0; x < size<1>(tAsA); ++x) {
+          bool const is_inside = tApA(x) && get<1>(tAcA(_0{},x,k,0)) < left;
+          copy_all(copy_a.with(is_inside), tAnA(_,x,k), tAsA(_,x,k,stage));
+        }
       }
     }
+    if (copies_s && k_tile < end) {
+      int const s_tile = k_tile / tiles_of_group;
+      copy_inside(copy_s, tSgS(_,_,_,s_tile), tScS(_,_,_,s_tile), shape(mS), tSsS(_,_,_,stage));
+{%- if d.recipe.zeros %}
+      copy_inside(copy_z, tZgZ(_,_,_,s_tile), tScS(_,_,_,s_tile), shape(mZ), tZsZ(_,_,_,stage));
+{%- endif %}
+    }
+    tAnA.data() = tAnA.data() + stride<2>(gA);
+    tWnW.data() = tWnW.data() + stride<2>(gW);
     cp_async_fence();  // one group per k-tile, even an empty one: the waits count groups
   };
 
@@ -112,7 +135,6 @@ multiply(Params const& params, Crd const& crd_D, int first, int end, int slice, 
   for (int k_tile = first; k_tile < end; ++k_tile) {
     cp_async_wait<stages - 2>();
     sync_slice(slice);  // the k-tile has arrived, and all warps have read the stage that is written next
-    load(k_tile + stages - 1, smem_pipe_write);
     Quantiser of;
     CUTE_UNROLL
     for (int k = 0; k < size<2>(tCrA); ++k) {
@@ -123,10 +145,14 @@ multiply(Params const& params, Crd const& crd_D, int first, int end, int slice, 
       uint4 const four = *reinterpret_cast<uint4 const*>(&tXsW(_0{},_0{},k,smem_pipe_read));
       uint32_t const words[4] = {four.x, four.y, four.z, four.w};
       copy_all(ldsm_a, tXsA(_,_,k,smem_pipe_read), tXrA(_,_,k));
+      if (k == 0) {
+        load(k_tile + stages - 1, smem_pipe_write);
+      }
       dequantise(words, of, tCrB);
       gemm(mma, tCrA(_,_,k), tCrB(_,_,_0{}), tCrC);
     }
     smem_pipe_write = smem_pipe_read;
     smem_pipe_read = smem_pipe_read + 1 == stages ? 0 : smem_pipe_read + 1;
   }
+  cp_async_wait<0>();  // the stages' memory is used for sums
 }

@@ -1,19 +1,19 @@
 //! Checks, tilings, and the plan.
 
+use super::reference::Dequantised;
 use super::tilings::{self, REDUCE};
 use super::{W4a16, launch, pack};
 use crate::arch::Targets;
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Arithmetic, Draft, Entry, Fact, KernelPlan, ParamStruct, Plan, Product, Reference};
+use crate::plan::{Arithmetic, Draft, Entry, Fact, KernelPlan, Plan, Product, Reference};
+use crate::recipe::Isa;
 use crate::recipe::product::Extents;
 use crate::tiling::{Lives, Tiling};
 use crate::units::Bytes;
 
-use super::reference::Dequantised;
-
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Decision {
     pub(super) recipe: W4a16,
     /// Of a slice, of the sum of a CTA's slices, and of the sum of several CTAs.
@@ -22,6 +22,8 @@ pub(super) struct Decision {
     pub(super) smem: Bytes,
     registers: u64,
     pub(super) reference: Dequantised,
+    /// Whether its kernels begin while those before them end.
+    pub(super) overlaps: bool,
 }
 
 impl Decision {
@@ -96,7 +98,8 @@ fn decide(recipe: &W4a16, targets: &Targets, checks: &mut Checks) -> Option<Deci
     shared_memory(recipe, smem, targets, checks);
     let product = product.filter(|_| sound)?;
     let reference = Dequantised { product, group: recipe.group as usize, zeros: recipe.zeros, dtype: recipe.dtype };
-    Some(Decision { recipe: recipe.clone(), tilings, smem, registers: registers?, reference })
+    let (recipe, registers) = (recipe.clone(), registers?);
+    Some(Decision { recipe, tilings, smem, registers, reference, overlaps: false })
 }
 
 /// The stages of all slices, which the sums of a part of the tile take the place of.
@@ -130,27 +133,39 @@ pub(super) fn plan_as(recipe: &W4a16, name: &str, targets: &Targets) -> Result<P
     checks::kernel_name(&mut checks, name);
     let decision = decide(recipe, targets, &mut checks);
     let decision = checks.finish(decision)?;
-    let params: ParamStruct = launch::params(recipe, decision.product());
-    let operands = launch::operands(recipe, decision.product().has_c());
+    // One text for all; only sm_90a begins early.
+    let texts = Isa::among(targets).map(|(isa, own)| {
+        let decision = Decision { overlaps: isa == Isa::Sm90a, ..decision.clone() };
+        text(decision, &format!("{name}_{}", isa.suffix()), &own)
+    });
+    Ok(Plan::of_texts(name, texts.collect())?)
+}
+
+fn text(decision: Decision, name: &str, targets: &Targets) -> Plan {
+    let recipe = decision.recipe.clone();
+    let params = launch::params(&recipe, decision.product());
+    let operands = launch::operands(&recipe, decision.product().has_c());
     let kernel = Entry {
         dynamic_smem: decision.smem,
         registers: Some(decision.registers),
         min_blocks: Some(1),
+        overlaps: decision.overlaps,
         ..Entry::new(name, decision.threads(), Bytes(0))
     };
+    let reduce = Entry { overlaps: decision.overlaps, ..Entry::new(&format!("{name}_reduce"), REDUCE as u32, Bytes(0)) };
     let draft = Draft {
         rule: launch::rule(&decision, &params),
-        problem: Some(launch::problem(recipe, &operands)),
-        entries: vec![kernel, Entry::new(&format!("{name}_reduce"), REDUCE as u32, Bytes(0))],
+        problem: Some(launch::problem(&recipe, &operands)),
+        entries: vec![kernel, reduce],
         operands,
         params,
         scalars: recipe.epilogue.scalars().to_vec(),
-        ..Draft::of(recipe, name, targets)
+        ..Draft::of(&recipe, name, targets)
     };
     let facts = facts(&decision);
     // SAFETY: the proofs show that copies of A, W, scales and zero points are guarded, that the sums of a slice have a place each, and
     // that each element of D has one thread. The rule refuses rows that are not aligned, and weights that have gaps or no whole blocks.
-    Ok(unsafe { draft.of_tensors().plan(decision) }.with_facts(facts))
+    unsafe { draft.of_tensors().plan(decision) }.with_facts(facts)
 }
 
 fn facts(of: &Decision) -> Vec<Fact> {

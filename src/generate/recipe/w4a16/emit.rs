@@ -17,10 +17,6 @@ struct Text<'a> {
     plan: &'a Plan,
     d: &'a Decision,
     element: &'static str,
-    /// Two of them in a register.
-    pair: &'static str,
-    /// Both 1024, or 128 in bf16: numbers whose last four bits are a weight, less a weight of 0.
-    base: &'static str,
     op: EpilogueText,
     operands: Vec<Tensor>,
     aliases: Vec<Alias>,
@@ -56,14 +52,11 @@ pub(super) fn header(of: &Decision, plan: &Plan) -> String {
         aliases.extend(more);
         assertions.extend(asserted);
     }
-    let is_f16 = of.recipe.dtype == DType::F16;
     emit::text(&Text {
         banner: emit::banner(plan, "w4a16/kernel.cuh"),
         plan,
         d: of,
         element: emit::element(of.recipe.dtype),
-        pair: if is_f16 { "__half2" } else { "__nv_bfloat162" },
-        base: if is_f16 { "0x64006400" } else { "0x43004300" },
         op: EpilogueText::new(product, &operands),
         operands: operands.into_iter().map(|operand| Tensor::new(product, operand, 1)).collect(),
         aliases,

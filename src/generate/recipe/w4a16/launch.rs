@@ -95,13 +95,13 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     let tiles = steps.set("tiles", m.clone().ceil_div(bm) * n.clone().ceil_div(bn));
     let units = steps.set("units", tilings::units(recipe, k));
     let all = steps.set("all_units", tiles.clone() * units.clone());
-    steps.require(all.clone().at_most(i64::from(i32::MAX)), "units are numbered by 32 bits");
     // As many CTAs as run at a time, each with as many units, or one for each tile.
     let share = match i64::from(recipe.ctas) {
         0 => units.clone(),
         ctas => all.clone().ceil_div(ctas).op(IntOp::Max, 1),
     };
     let share = steps.set("share", share);
+    steps.require((all.clone() + share.clone()).at_most(i64::from(i32::MAX)), "units are numbered by 32 bits");
     let ctas = steps.set("ctas", all.ceil_div(share.clone()));
     let splits = Int::from(0).less(tiles.clone()).and((share.clone() % units).is(0).is(0));
     let splits = steps.set("splits", splits);

@@ -59,8 +59,8 @@ recipe! {
         slices: u32, "2";
         /// stages of each slice: k-tiles in shared memory at a time
         stages: u32, "3";
-        /// CTAs that run at a time. Where D has fewer tiles, K is split among as many CTAs as there is room for, and a second kernel adds
-        /// their sums in order. 0: no split
+        /// CTAs that run at a time: each computes an equal share of the k-tiles of all tiles of D, and a second kernel adds the sums of those
+        /// that share a tile, in order. 0: a CTA for each tile. An H200 has 132 multiprocessors
         ctas: u32, "132";
     }
 }
@@ -76,10 +76,10 @@ impl Default for W4a16 {
             zeros: false,
             epilogue: accumulator.unwrap_or_else(|defect| unreachable!("an input is a function: {defect}")),
             aux: Vec::new(),
-            tile: Extents([16, 128, 64]),
+            tile: Extents([16, 64, 64]),
             slices: 4,
             stages: 4,
-            ctas: 132,
+            ctas: 396,
         }
     }
 }
@@ -116,7 +116,7 @@ impl Recipe for W4a16 {
     const SETTINGS: &'static [Setting] = SETTINGS;
     const CATALOGUE: &'static [&'static str] = &[
         "dtype=bf16",
-        "dtype=f16\ngroup=32\nzeros=true\nout=f32\nepilogue=|a, bias| gelu(a + bias)\naux=f32:(0,1)\ntile=64x256x64\nslices=2\nstages=3",
+        "dtype=f16\ngroup=32\nzeros=true\nout=f32\nepilogue=|a, bias| gelu(a + bias)\naux=f32:(0,1)\ntile=64x128x64\nslices=2\nstages=3\nctas=132",
     ];
     const PROBLEM: &'static [i64] = &[16, 24576, 7168];
     const EXAMPLES: &'static [(&'static str, &'static str)] =

@@ -6,7 +6,7 @@ use crate::plan::{Accepted, Case, Product, Reference, ReferenceError};
 use crate::tensor::{SplitMix64, Tensor, value};
 
 /// A product whose B is packed weights, scales and perhaps zero points.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Dequantised {
     pub(super) product: Product,
     /// Weights along K that share a scale.
