@@ -90,7 +90,8 @@ reduce(Params const& params)
     return;  // one CTA has computed it
   }
   Tensor mParts = all_parts(params);                                                           // (BM,BN,PARTS)
-  Tensor cD = local_tile(make_identity_tensor(TileD{}), AddParts::Tiler_MN{}, make_coord(blockIdx.y, blockIdx.z));
+  Tensor cD = local_tile(make_identity_tensor(TileD{}), AddParts::Tiler_MN{},
+                         make_coord(blockIdx.y, blockIdx.z));                                  // (ROWS,COLUMNS) -> (m,n)
   auto const [row, column] = AddParts{}.get_slice(threadIdx.x).partition_S(cD)(0);
   int const m = tile % tiles_m(params) * size<0>(TileD{}) + row;
   int const n = tile / tiles_m(params) * size<1>(TileD{}) + column;

@@ -61,7 +61,7 @@ CUTE_DEVICE int tiles_n(Params const& params) { return ceil_div(params.n, size<1
 // Without K there is a unit of none, whose sums are 0.
 CUTE_DEVICE int units_of_tile(Params const& params) { return cute::max(ceil_div(params.k, slices * size<1>(TileA{})), 1); }
 
-// PDL: the next kernel may begin; what kernels before this one have written is there.
+// PDL: lets the next kernel begin, and waits for all writes of the kernels before this one.
 CUTE_DEVICE
 void
 wait_for_others()

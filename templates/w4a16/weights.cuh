@@ -30,7 +30,7 @@ struct Quantiser {
   Zero zero[8];
 };
 
-// Of a group along K: `s` and `z` are those of the thread's 16 neighbours along N, of which the thread has the even or the odd ones.
+// The quantiser of a group along K. `s` and `z` belong to 16 neighbours along N; the thread has the even or the odd ones.
 CUTE_DEVICE
 Quantiser
 quantiser_of(Element const* s{% if d.recipe.zeros %}, uint8_t const* z{% endif %}, bool odd)
@@ -57,7 +57,7 @@ quantiser_of(Element const* s{% if d.recipe.zeros %}, uint8_t const* z{% endif %
   return of;
 }
 
-// Fragments of B of 8 MMAs from the 32 weights of a thread: register b of MMA j are a nibble of a word and the one 16 bits above it.
+// Fragments of B of 8 MMAs from the 32 weights of a thread. Register b of MMA j is a nibble of a word and the one 16 bits above it.
 template <class TCrB>
 CUTE_DEVICE
 void

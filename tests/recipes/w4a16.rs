@@ -58,7 +58,12 @@ const SMALL: &str = "dtype=f16\ngroup=32\nzeros=true\ntile=16x128x64\nslices=2\n
 const DEFECTS: &[Defect] = &[
     Defect { what: "a nibble too far", settings: SMALL, from: ">> 8 * (j % 2)", to: ">> 8 * (j % 2) * (j < 7)" },
     Defect { what: "even columns in the place of odd ones", settings: SMALL, from: "thread / 4 % 2 != 0", to: "false" },
-    Defect { what: "the scales of the first group for all", settings: SMALL, from: "int const row = k * 16 / group;", to: "int const row = 0;" },
+    Defect {
+        what: "the scales of the first group for all",
+        settings: SMALL,
+        from: "int const row = k * 16 / group;",
+        to: "int const row = 0;",
+    },
     Defect { what: "zero points of eight bits", settings: SMALL, from: "bytes & 0x0f0f0f0f", to: "bytes" },
     Defect {
         what: "a stage is written while it is read",

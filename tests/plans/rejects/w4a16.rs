@@ -18,7 +18,7 @@ fn unbound(problem: [i64; 3], change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<Dia
     let plan = W4a16 { zeros: true, ..W4a16::default() }.plan(&Targets::default()).expect("legal");
     let mut views = views_of(&plan, &problem);
     change(&mut views);
-    plan.bind(&views).expect_err("refused").diagnostics().to_vec()
+    plan.texts()[0].bind(&views).expect_err("refused").diagnostics().to_vec()
 }
 
 fn strided(view: &mut ViewRef, shape: [i64; 2], stride: i64) {

@@ -85,9 +85,14 @@ fn layout(random: &mut Random, operand: &Operand, shape: &[i64]) -> TensorLayout
         _ => [1, random.pick(&[0, 0, 1, 3, 8]), random.pick(&any)],
     };
     let usual = operand.layout(shape, None).expect("few elements");
-    let contiguous = usual.stride().iter().zip(shape).find(|(stride, _)| **stride == 1).map_or(1, |(_, extent)| *extent);
+    let contiguous =
+        usual.stride().iter().zip(shape).find(|(stride, _)| **stride == 1).map_or(1, |(_, extent)| *extent);
     let ld = if operand.name == "W" { contiguous } else { (contiguous + vector - 1) / vector * vector + gap };
-    let strides: Vec<i64> = usual.stride().iter().map(|stride| if *stride > 1 { ld * (stride / contiguous.max(1)) } else { *stride }).collect();
+    let strides: Vec<i64> = usual
+        .stride()
+        .iter()
+        .map(|stride| if *stride > 1 { ld * (stride / contiguous.max(1)) } else { *stride })
+        .collect();
     let padded = ViewLayout::strided(shape, &strides).expect("rank 2");
     TensorLayout::from(padded).at_offset(Elements(offset as u64))
 }

@@ -16,9 +16,9 @@ use crate::units::Bytes;
 #[derive(Clone, Debug)]
 pub(super) struct Decision {
     pub(super) recipe: W4a16,
-    /// Of a slice, of the sum of a CTA's slices, and of the sum of several CTAs.
+    /// A slice, the sum of a CTA's slices, and the sum of several CTAs.
     pub(super) tilings: [Tiling; 3],
-    /// Of a CTA: the stages of all slices, or their sums.
+    /// Shared memory of a CTA: the stages of all slices, or their sums.
     pub(super) smem: Bytes,
     registers: u64,
     pub(super) reference: Dequantised,
@@ -55,21 +55,21 @@ fn settings(recipe: &W4a16, checks: &mut Checks) -> bool {
     require(is_group, Code::TileSize, format!("group={group}"), "32, 64 or 128", because, "group=128");
     let found = || format!("tile={}", recipe.tile);
     let because = "a thread has 2 * BM accumulators";
-    require([16, 32, 48, 64].contains(bm), Code::TileSize, found(), "BM of 16, 32, 48 or 64", because, "tile=16x128x128");
-    let because = "a warp has 64 columns of D, and slices share scales by vectors";
-    require([64, 128, 256].contains(bn), Code::TileSize, found(), "BN of 64, 128 or 256", because, "tile=16x128x128");
+    require([16, 32, 48, 64].contains(bm), Code::TileSize, found(), "BM of 16, 32, 48 or 64", because, "tile=16x64x64");
+    let because = "a warp has 64 columns of D";
+    require([64, 128, 256].contains(bn), Code::TileSize, found(), "BN of 64, 128 or 256", because, "tile=16x64x64");
     let because = "a k-tile has whole groups, or is a part of one";
     let is_k = [32, 64, 128, 256].contains(bk);
-    require(is_k, Code::TileSize, found(), "BK of 32, 64, 128 or 256", because, "tile=16x128x128");
+    require(is_k, Code::TileSize, found(), "BK of 32, 64, 128 or 256", because, "tile=16x64x64");
     let because = "all threads of a CTA add the sums of its slices, each as many";
     let found = format!("slices={slices}");
     require([1, 2, 4, 8].contains(slices), Code::ThreadCount, found, "1, 2, 4 or 8", because, "slices=4");
     let because = "a slice multiplies one k-tile while others are copied";
     let is_staged = (2..=16).contains(stages);
     require(is_staged, Code::Stages, format!("stages={stages}"), "2 to 16", because, "stages=4");
-    let because = "blocks are numbered by 16 bits along z";
+    let because = "the workspace has a tile of sums for each";
     let found = format!("ctas={}", recipe.ctas);
-    require(recipe.ctas <= 65535, Code::SplitK, found, "0 to 65535", because, "ctas=132");
+    require(recipe.ctas <= 65535, Code::SplitK, found, "0 to 65535", because, "ctas=396");
     all.into_iter().all(|holds| holds)
 }
 
@@ -89,7 +89,7 @@ fn decide(recipe: &W4a16, targets: &Targets, checks: &mut Checks) -> Option<Deci
     checks.sound("the order of packed weights is a layout", pack::order())?;
     let mut sound = true;
     for tiling in &tilings {
-        sound &= checks::proofs(checks, tiling, "tile=16x128x128 slices=4");
+        sound &= checks::proofs(checks, tiling, "tile=16x64x64 slices=4");
     }
     checks::instructions(checks, &tilings[0], targets, "no architecture before sm_80");
     let threads = checks::thread_count(checks, tilings[1].threads().into(), "slices=4")?;
@@ -117,7 +117,11 @@ fn shared_memory(recipe: &W4a16, smem: Bytes, targets: &Targets, checks: &mut Ch
     let limit = arch.smem_per_block();
     let each = smem.0 / u64::from(recipe.stages).max(1);
     let fitting = limit.0 / each.max(1);
-    let help = if fitting >= 2 { format!("stages={fitting}, or fewer slices") } else { "fewer slices, or a smaller BK".into() };
+    let help = if fitting >= 2 {
+        format!("stages={fitting}, or fewer slices")
+    } else {
+        "fewer slices, or a smaller BK".into()
+    };
     checks.require(
         smem <= limit,
         Code::SharedMemory,
@@ -152,7 +156,8 @@ fn text(decision: Decision, name: &str, targets: &Targets) -> Plan {
         overlaps: decision.overlaps,
         ..Entry::new(name, decision.threads(), Bytes(0))
     };
-    let reduce = Entry { overlaps: decision.overlaps, ..Entry::new(&format!("{name}_reduce"), REDUCE as u32, Bytes(0)) };
+    let reduce =
+        Entry { overlaps: decision.overlaps, ..Entry::new(&format!("{name}_reduce"), REDUCE as u32, Bytes(0)) };
     let draft = Draft {
         rule: launch::rule(&decision, &params),
         problem: Some(launch::problem(&recipe, &operands)),

@@ -115,9 +115,10 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     rule
 }
 
-/// What is copied by vectors begins at multiples of them; packed weights have no gaps, and whole groups.
+/// Rows that are copied by vectors begin at multiples of them. Packed weights have no gaps, and whole groups.
 fn demands(recipe: &W4a16, rule: &mut Rule) {
-    let (copied, packed) = ("rows are copied in vectors, each of one row", "packed weights lie in the order in which they are read");
+    let (copied, packed) =
+        ("rows are copied in vectors, each of one row", "packed weights lie in the order in which they are read");
     let demand = |kind, condition, required: String, because: &str, (name, found): (&str, Int)| Demand {
         kind,
         condition,

@@ -22,8 +22,8 @@ use crate::settings::Setting;
 
 recipe! {
     /// `D = epilogue(A @ B, C, ..)`: A `(M,K)` of f16 or bf16, B `(N,K)` of 4 bits, D `(M,N)`. A weight q, 0 to 15, stands for
-    /// `(q - z) * s`, rounded to A's type. `group` weights along K share the scale s, an element of Scales `(K/group,N)`, and the zero
-    /// point z: 8, or with `zeros=true` an element of Zeros `(K/group,N)`, a byte of which the lower four bits count.
+    /// `(q - z) * s`, rounded to A's type. `group` weights along K share the scale s and the zero point z. Scales are `(K/group,N)`. z is
+    /// 8, or with `zeros=true` the lower four bits of an element of Zeros `(K/group,N)`.
     ///
     /// [`pack`] reorders the weights once, ahead of all launches: W `(N,K/8)` holds eight of them in each i32. N is a multiple of 64, K one
     /// of `group`.
@@ -59,8 +59,8 @@ recipe! {
         slices: u32, "2";
         /// stages of each slice: k-tiles in shared memory at a time
         stages: u32, "3";
-        /// CTAs that run at a time: each computes an equal share of the k-tiles of all tiles of D, and a second kernel adds the sums of those
-        /// that share a tile, in order. 0: a CTA for each tile. An H200 has 132 multiprocessors
+        /// CTAs that run at a time. Each has an equal share of the k-tiles of all tiles of D. A second kernel adds the sums of shared tiles
+        /// in order. 0: a CTA for each tile. An H200 has 132 multiprocessors
         ctas: u32, "132";
     }
 }

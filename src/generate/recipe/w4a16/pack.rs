@@ -28,7 +28,9 @@ pub(super) fn order() -> Result<Layout, LayoutError> {
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PackError {
     /// Not as many as N and K say.
-    #[error("found {found} numbers, required {required} for N = {n}, K = {k}, because W has the weights of an (N,K) matrix; help: pass rows without gaps")]
+    #[error(
+        "found {found} numbers, required {required} for N = {n}, K = {k}, because W has the weights of an (N,K) matrix; help: pass rows without gaps"
+    )]
     Count {
         /// How many there are.
         found: usize,
@@ -40,7 +42,9 @@ pub enum PackError {
         k: usize,
     },
     /// An extent that the kernel does not have.
-    #[error("found {name} = {found}, required a multiple of {multiple}, because {multiple} coordinates are packed together; help: pad the weights with zeros")]
+    #[error(
+        "found {name} = {found}, required a multiple of {multiple}, because {multiple} coordinates are packed together; help: pad the weights with zeros"
+    )]
     Extent {
         /// N or K.
         name: &'static str,
@@ -50,7 +54,9 @@ pub enum PackError {
         multiple: usize,
     },
     /// A number that has more than four bits.
-    #[error("found {found} at ({n},{k}), required 0 to 15, because a weight has four bits; help: shift signed weights by 8")]
+    #[error(
+        "found {found} at ({n},{k}), required 0 to 15, because a weight has four bits; help: shift signed weights by 8"
+    )]
     Weight {
         /// The number.
         found: u8,
@@ -95,7 +101,7 @@ fn each<E>(n: usize, k: usize, mut of: impl FnMut(usize, usize) -> Result<(), E>
 /// W is a matrix in name only: its i32 lie in the order in which the kernel reads them, 64 rows at a time.
 ///
 /// # Errors
-/// There are not N * K numbers, N is no multiple of 64, K none of 32, or a number has more than four bits.
+/// Another count than N * K, extents that are not multiples of 64 and of 32, a number of more than four bits.
 ///
 /// ```
 /// use cutemplate::recipe::w4a16::{pack, unpack};
@@ -127,7 +133,7 @@ pub fn pack(weights: &[u8], n: usize, k: usize) -> Result<Vec<i32>, PackError> {
 /// The weights of a packed W, as [`pack`] takes them.
 ///
 /// # Errors
-/// There are not N * K / 8 words, N is no multiple of 64, or K none of 32.
+/// Another count than N * K / 8, extents that are not multiples of 64 and of 32.
 pub fn unpack(words: &[i32], n: usize, k: usize) -> Result<Vec<u8>, PackError> {
     extents(n, k)?;
     let (found, required) = (words.len(), n.saturating_mul(k) / PER_WORD as usize);
@@ -177,7 +183,11 @@ mod tests {
                 let (odd, b, j) = (value % 2, value / 2 % 2, value / 4);
                 let nibble = thread % 32 * 32 + j / 2 * 8 + 2 * (j % 2) + b + 4 * odd;
                 assert_eq!(n / 64, thread / 32, "a warp has 64 rows");
-                assert_eq!(places[(n % 64 + k * 64) as usize] as i64, nibble, "thread {thread}, value {value}: ({n},{k})");
+                assert_eq!(
+                    places[(n % 64 + k * 64) as usize] as i64,
+                    nibble,
+                    "thread {thread}, value {value}: ({n},{k})"
+                );
             }
         }
     }

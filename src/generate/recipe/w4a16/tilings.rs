@@ -94,10 +94,8 @@ fn staged(name: &'static str, modes: &'static str, dtype: DType, extents: [i64; 
 fn sums(recipe: &W4a16, lives: Lives) -> Result<SmemTensor, LayoutError> {
     let ([_, n, _], slices) = (recipe.extents(), i64::from(recipe.slices));
     let (pitch, int) = (n + VECTOR, IntTuple::int);
-    let layout = Layout::new(
-        IntTuple::tuple([PART, n, slices].map(int))?,
-        IntTuple::tuple([pitch, 1, PART * pitch].map(int))?,
-    )?;
+    let layout =
+        Layout::new(IntTuple::tuple([PART, n, slices].map(int))?, IntTuple::tuple([pitch, 1, PART * pitch].map(int))?)?;
     let tensor = staged("Sums", "(PART,BN,SLICES)", DType::F32, [PART, n, slices])?;
     Ok(SmemTensor { layout, lives, ..tensor })
 }
@@ -312,13 +310,8 @@ pub(super) fn finish(recipe: &W4a16) -> Result<Tiling, LayoutError> {
     let ([_, n, _], threads) = (recipe.extents(), 32 * recipe.warps() * i64::from(recipe.slices));
     let along = n / VECTOR;
     let rows = power(PART, threads / along);
-    let copies = added(
-        ["AddSlices", "StoreD"],
-        (Place::Shared("Sums"), Guard::None),
-        [PART, n],
-        [rows, along],
-        recipe.out(),
-    )?;
+    let copies =
+        added(["AddSlices", "StoreD"], (Place::Shared("Sums"), Guard::None), [PART, n], [rows, along], recipe.out())?;
     Ok(without_mma([PART, n], threads, vec![sums(recipe, Lives::Kernel)?], copies))
 }
 
