@@ -209,7 +209,7 @@ fn check_shows_every_entry_of_a_plan_and_of_a_launch() {
 fn check_predicts_every_family() {
     for family in cutemplate::recipe::FAMILIES {
         let problem = family.problem.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
-        if ["attention", "append", "top_k"].contains(&family.name) {
+        if ["attention", "append", "top_k", "w4a16"].contains(&family.name) {
             let told = text(&tool(&["check", family.name, "--problem", &problem]).stderr);
             assert!(told.contains(&format!("there is no model of `{}` yet", family.name)), "{told}");
             continue;

@@ -21,6 +21,7 @@ mod sgemm;
 mod streams;
 mod sum;
 mod top_k;
+mod w4a16;
 
 #[cfg(feature = "build")]
 #[path = "../support/gpu_batch.rs"]

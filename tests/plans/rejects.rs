@@ -11,6 +11,7 @@ mod rows;
 mod sgemm;
 mod sum;
 mod top_k;
+mod w4a16;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -151,6 +152,7 @@ fn every_refusal_says_what_was_found_required_why_and_what_helps() {
     expect_file!["rejects/top_k.txt"].assert_eq(&texts(top_k::all()));
     expect_file!["rejects/attention.txt"].assert_eq(&texts(attention::all()));
     expect_file!["rejects/append.txt"].assert_eq(&texts(append::all()));
+    expect_file!["rejects/w4a16.txt"].assert_eq(&texts(w4a16::all()));
     expect_file!["rejects/own.txt"].assert_eq(&texts(own::all()));
 }
 
@@ -173,6 +175,7 @@ fn every_code_has_a_reject() {
         .chain(top_k::all())
         .chain(attention::all())
         .chain(append::all())
+        .chain(w4a16::all())
         .chain(own::all());
     let mut seen: BTreeSet<Code> = rejects.flat_map(|(_, d)| d).map(|d| d.code).collect();
     for (code, why) in SHADOWED {

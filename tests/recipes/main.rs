@@ -14,6 +14,7 @@ mod together;
 mod top_k;
 mod turned;
 mod variations;
+mod w4a16;
 
 #[path = "../support/expr/mod.rs"]
 mod expr;

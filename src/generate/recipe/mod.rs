@@ -19,6 +19,7 @@ pub mod sum;
 mod tensor_args;
 mod tensor_spec;
 pub mod top_k;
+pub mod w4a16;
 
 use core::fmt;
 
@@ -39,6 +40,7 @@ pub use sum::Sum;
 pub use tensor_args::{OfTensors, TensorArgs};
 pub use tensor_spec::{SpecError, TensorSpec};
 pub use top_k::TopK;
+pub use w4a16::W4a16;
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;

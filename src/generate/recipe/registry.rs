@@ -6,7 +6,7 @@ use crate::model::Machine;
 use crate::near;
 use crate::plan::Plan;
 use crate::recipe::product::{Problem, Record};
-use crate::recipe::{Append, Attention, ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Rows, Sgemm, Sum, TopK};
+use crate::recipe::{Append, Attention, ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Rows, Sgemm, Sum, TopK, W4a16};
 use crate::settings::{Setting, Settings};
 
 /// Every kernel family.
@@ -20,6 +20,7 @@ pub const FAMILIES: &[Family] = &[
     Family::of::<TopK>(),
     Family::of::<Attention>(),
     Family::of::<Append>(),
+    Family::of::<W4a16>(),
 ];
 
 /// All settings of a recipe, or why there is none.

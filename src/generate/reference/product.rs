@@ -47,7 +47,8 @@ impl Reference for Product {
                 })
             }
         };
-        let matrices = Matrices::new(self, evaluator, (case, inputs), sums, extents);
+        let others = &inputs[2..inputs.len() - self.scale_tensors()];
+        let matrices = Matrices::new(self, evaluator, (case, 2, others), sums, extents);
         if let Some(index) = scatter {
             return Ok(vec![Box::new(Scattered::new(matrices, index, case)?)]);
         }
@@ -76,6 +77,24 @@ impl Reference for Product {
 }
 
 impl Product {
+    /// Its values where B is made of the operands between A and the others, so many.
+    pub(crate) fn accepted_of<'a>(
+        &'a self,
+        case: &Case<'a, '_>,
+        b: &Tensor,
+        made_of: usize,
+    ) -> Result<Vec<Box<dyn Accepted + 'a>>, ReferenceError> {
+        case.alone()?;
+        let unfit = || case.unfit(format!("{:?}, which do not fit together", case.inputs));
+        let evaluator = self.epilogue().evaluator(case.scalars).map_err(|e| case.unfit(e.found))?;
+        let (a, others) = case.inputs.split_first().ok_or_else(unfit)?;
+        let others = others.get(made_of..).ok_or_else(unfit)?;
+        let inputs: Vec<&Tensor> = [*a, b].into_iter().chain(others.iter().copied()).collect();
+        let extents = product_extents(self, case.scalars, &inputs, [None, None]).ok_or_else(unfit)?;
+        let sums = Sums::Computed(Computed::new(a, b, extents, self.arithmetic(), None));
+        Ok(vec![Box::new(Matrices::new(self, evaluator, (case, 1 + made_of, others), sums, extents))])
+    }
+
     /// How many scales are read: the last matrices.
     fn scale_tensors(&self) -> usize {
         self.block_scales().map_or(0, |_| SCALES.len())
@@ -180,11 +199,11 @@ pub(super) struct Matrices<'a> {
 }
 
 impl<'a> Matrices<'a> {
-    /// For matrices that fit together, and the sums of their factors.
+    /// For matrices that fit together, and the sums of their factors: as many operands, ahead of the others.
     fn new(
         product: &Product,
         evaluator: Evaluator,
-        (case, inputs): (&Case<'a, '_>, &[&'a Tensor]),
+        (case, factors, others): (&Case<'a, '_>, usize, &[&'a Tensor]),
         sums: Sums<'a>,
         [m, n, _, l]: [i64; 4],
     ) -> Self {
@@ -198,8 +217,8 @@ impl<'a> Matrices<'a> {
             reads_c: product.reads_c(case.scalars),
             unused_c: !product.has_c() && product.epilogue().function().inputs() > 1,
             only_sums: product.epilogue().function().is_first_input(),
-            named: case.read().take(inputs.len()).skip(2).map(|o| (o.name, o.dtype)).collect(),
-            others: inputs.iter().take(inputs.len() - product.scale_tensors()).skip(2).copied().collect(),
+            named: case.read().skip(factors).take(others.len()).map(|o| (o.name, o.dtype)).collect(),
+            others: others.to_vec(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::emitted::{CATALOGUE, FILES, Files};
 
 /// The texts that are kept whole, with the reason for each. Their `.cuh`, `.cu` and `_params.h` are in `tests/goldens`.
-const TEXTS: [(&str, &str); 9] = [
+const TEXTS: [(&str, &str); 10] = [
     ("append_bf16_128x64_rotary96_queries", "append: rows of pages, pairs that are rotated"),
     (
         "attention_f16_72x40_window_lse_sm90a",
@@ -25,6 +25,7 @@ const TEXTS: [(&str, &str); 9] = [
     ("rows_bf16_4096", "rows in registers: a norm, vectors and single elements"),
     ("sgemm_pipelined_tt_64x64x32_wave528_batched", "sgemm in stages of cp.async, with the last wave split along K"),
     ("top_k_bf16_64", "top_k: the bound, candidates and their ranks"),
+    ("w4a16_f16_f32_group32_zeros_64x128x64_slices2_stages3_sm80", "w4a16: weights of 4 bits that become fragments, slices of K"),
 ];
 
 /// Kernels whose plan and Rust module are kept whole: one with a single text, one with a text for each architecture.
@@ -143,6 +144,7 @@ const BY_DIGEST: [(&[&str], &str, &str); 29] = [
     (&["sgemm/pipelined_split.cuh"], SPLIT, "which part of K a CTA has"),
     (&["sgemm/reduce.cuh"], SPLIT, "26 lines; the whole one splits the last wave instead"),
     (&["sgemm/pipelined.cuh"], "sgemm_pipelined_tt", "two lines; the whole one splits the last wave"),
+    (&["w4a16/weights_bf16.cuh"], "w4a16_bf16_group128_16x64x64_sm80", "24 lines; the whole one is of f16"),
 ];
 
 /// Templates without a line that is theirs alone and holds no value: what they emit cannot be told from a text.

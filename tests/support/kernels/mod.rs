@@ -9,6 +9,7 @@ pub(crate) mod gemm;
 mod problem;
 mod random;
 pub(crate) mod sgemm;
+pub(crate) mod w4a16;
 
 use std::collections::BTreeMap;
 use std::fmt;

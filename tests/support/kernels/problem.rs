@@ -7,12 +7,12 @@ use cutemplate::dtype::DType;
 use cutemplate::exec::{self, Buffer, Job, Program, Report};
 use cutemplate::expr::round;
 use cutemplate::plan::{ModeStride, Operand, Plan};
-use cutemplate::recipe::{Append, Attention, Gemm, Recipe, Sgemm, TopK};
+use cutemplate::recipe::{Append, Attention, Gemm, Recipe, Sgemm, TopK, W4a16};
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 use cutemplate::view::{Access, ViewLayout, ViewRef};
 
-use super::{Random, append, attention, sgemm};
+use super::{Random, append, attention, sgemm, w4a16};
 
 /// Extents around the borders of vectors, warps and tiles.
 const EXTENTS: &[i64] = &[
@@ -55,6 +55,7 @@ impl Problem {
             Gemm::FAMILY | Sgemm::FAMILY => sgemm::problem(plan, random, elements),
             Attention::FAMILY => attention::problem(plan, random, elements),
             Append::FAMILY => append::problem(plan, random),
+            W4a16::FAMILY => w4a16::problem(plan, random, elements),
             _ => Problem::of_tensors(plan, random, elements),
         }
     }

@@ -20,11 +20,12 @@ const OF_TEXT: [&str; 13] =
 const AUX: [&str; 7] = ["aux0", "aux1", "aux2", "aux3", "aux4", "aux5", "aux6"];
 
 /// What the text calls the auxiliary tensors, the function's last inputs, and the scalars.
-fn names_of(function: &Function, aux: usize) -> Names {
-    let before = function.inputs().saturating_sub(aux);
+fn names_of(Epilogue { function, aux, others, .. }: &Epilogue<'_>) -> Names {
+    let before = function.inputs().saturating_sub(aux.len());
+    let operands = [&OPERANDS[..], others].concat();
     match function.has_names() {
-        true => Names::new(&OPERANDS, &OF_TEXT, function.input_names().skip(before), function),
-        false => Names::new(&OPERANDS, &OF_TEXT, AUX.into_iter().take(aux), function),
+        true => Names::new(&operands, &OF_TEXT, function.input_names().skip(before), function),
+        false => Names::new(&operands, &OF_TEXT, AUX.into_iter().take(aux.len()), function),
     }
 }
 
@@ -39,6 +40,8 @@ pub(crate) struct Epilogue<'a> {
     pub(crate) outputs: usize,
     /// The type that the function is computed in.
     pub(crate) compute: Compute,
+    /// Operands that the family's kernels have besides.
+    pub(crate) others: &'a [&'static str],
 }
 
 impl Epilogue<'_> {
@@ -46,7 +49,7 @@ impl Epilogue<'_> {
     pub(crate) fn product(&self, checks: &mut Checks) -> Option<Product> {
         let fits = self.signature(checks) & self.strides(checks);
         let checked = checks::traced(checks, &self.with_c(), self.compute);
-        let names = names_of(self.function, self.aux.len());
+        let names = names_of(self);
         checked.filter(|_| fits).map(|checked| Product::new(checked, names.scalars, self.batched).grouped(self.groups))
     }
 
@@ -124,7 +127,7 @@ impl Epilogue<'_> {
             false => (2..=2, "(M,N)", "f32:(0,1) is one row for all"),
         };
         let mut fits = true;
-        for (name, spec) in names_of(self.function, self.aux.len()).tensors.iter().zip(self.aux) {
+        for (name, spec) in names_of(self).tensors.iter().zip(self.aux) {
             let units = spec.strides.iter().filter(|s| **s == ModeStride::Unit).count();
             fits &= checks.require(
                 ranks.contains(&spec.strides.len()) && units <= 1,
@@ -151,7 +154,7 @@ impl Epilogue<'_> {
             vec![operand("A", of_a, &a.strides(), Access::Read), operand("B", of_b, &b.strides(), Access::Read)];
         // Each element of C and of the auxiliary tensors is read by the thread that writes the same element of D, before.
         let c = has_c.then(|| operand("C", out, &d.strides(), Access::Read));
-        let names = names_of(self.function, self.aux.len());
+        let names = names_of(self);
         let aux =
             names.tensors.iter().zip(names.params).zip(self.aux).map(|((name, param), spec)| Operand {
                 param,

@@ -132,7 +132,8 @@ impl Sgemm {
 
     fn epilogue(&self) -> Epilogue<'_> {
         let Sgemm { epilogue: function, aux, batched, .. } = self;
-        Epilogue { function, aux, batched: *batched, groups: Groups::None, outputs: 1, compute: Compute::F32 }
+        let (groups, outputs, compute, others) = (Groups::None, 1, Compute::F32, &[]);
+        Epilogue { function, aux, batched: *batched, groups, outputs, compute, others }
     }
 
     /// The same with another epilogue and its auxiliary tensors.
