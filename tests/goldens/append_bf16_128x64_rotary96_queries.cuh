@@ -29,18 +29,18 @@ using Params  = append_bf16_128x64_rotary96_queries_params;
 using Element = bfloat16_t;
 
 using LoadPairs = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, bfloat16_t>, Layout<Shape<Shape<_2,_64>,_8>,Stride<Stride<_512,_1>,_64>>, Shape<_64,_16>>;  // load of new rows
-using StorePairs = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, bfloat16_t>, Layout<Shape<Shape<_2,_64>,_8>,Stride<Stride<_512,_1>,_64>>, Shape<_64,_16>>;  // store of rows in pages
+using StorePairs = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, bfloat16_t>, Layout<Shape<Shape<_2,_64>,_8>,Stride<Stride<_512,_1>,_64>>, Shape<_64,_16>>;  // store of rows
 using LoadOthers = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, bfloat16_t>, Layout<Shape<Shape<_4,_32>,_8>,Stride<Stride<_256,_1>,_32>>, Shape<_32,_32>>;  // load of new rows
-using StoreOthers = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, bfloat16_t>, Layout<Shape<Shape<_4,_32>,_8>,Stride<Stride<_256,_1>,_32>>, Shape<_32,_32>>;  // store of rows in pages
+using StoreOthers = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, bfloat16_t>, Layout<Shape<Shape<_4,_32>,_8>,Stride<Stride<_256,_1>,_32>>, Shape<_32,_32>>;  // store of rows
 using LoadValues = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, bfloat16_t>, Layout<Shape<Shape<_8,_16>,_8>,Stride<Stride<_128,_1>,_16>>, Shape<_16,_64>>;  // load of new rows
-using StoreValues = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, bfloat16_t>, Layout<Shape<Shape<_8,_16>,_8>,Stride<Stride<_128,_1>,_16>>, Shape<_16,_64>>;  // store of rows in pages
+using StoreValues = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, bfloat16_t>, Layout<Shape<Shape<_8,_16>,_8>,Stride<Stride<_128,_1>,_16>>, Shape<_16,_64>>;  // store of rows
 
 static_assert(size(LoadPairs{}) == 128, "load of new rows");
-static_assert(size(StorePairs{}) == 128, "store of rows in pages");
+static_assert(size(StorePairs{}) == 128, "store of rows");
 static_assert(size(LoadOthers{}) == 128, "load of new rows");
-static_assert(size(StoreOthers{}) == 128, "store of rows in pages");
+static_assert(size(StoreOthers{}) == 128, "store of rows");
 static_assert(size(LoadValues{}) == 128, "load of new rows");
-static_assert(size(StoreValues{}) == 128, "store of rows in pages");
+static_assert(size(StoreValues{}) == 128, "store of rows");
 
 // Copies all of a tensor into all of another. CuTe's own copies 32 elements into 16 without an error.
 template <class CopyAtom, class Src, class Dst>
@@ -88,9 +88,10 @@ row_in(void const* tensor, int64_t batch, int64_t i, int64_t head, Row const& ro
 }
 
 // Where a row goes in a tensor (PAGES,PAGE,H,D): nowhere, if its position is not in the table, or if its page is none.
+template <class Kept>
 CUTE_DEVICE
-Element*
-place_in(Params const& params, void* tensor, int64_t page, int64_t of_page, int64_t head, Row const& row)
+Kept*
+place_in(Params const& params, Kept* tensor, int64_t page, int64_t of_page, int64_t head, Row const& row)
 {
   if (row.position < 0 || row.position >= params.entries * params.page) {
     return nullptr;
@@ -100,24 +101,36 @@ place_in(Params const& params, void* tensor, int64_t page, int64_t of_page, int6
   if (number < 0 || number >= params.pages) {
     return nullptr;
   }
-  return static_cast<Element*>(tensor) + (number * page + row.position % params.page * of_page + row.head * head);
+  return tensor + (number * page + row.position % params.page * of_page + row.head * head);
 }
+
+// What is stored of a number: it is rounded. An element stays as it is.
+struct Rounded
+{
+  CUTE_DEVICE Element operator()(float x) const { return Element(x); }
+  CUTE_DEVICE Element operator()(Element x) const { return x; }
+};
 
 struct AsTheyAre
 {
-  template <class Elements, class Crd>
+  template <class Src, class Dst, class Keep, class Crd>
   CUTE_DEVICE
   void
-  operator()(Row const&, Elements&&, Crd const&) const
-  {}
+  operator()(Row const&, Src const& src, Dst&& dst, Keep const& keep, Crd const&) const
+  {
+    CUTE_UNROLL
+    for (int i = 0; i < size(src); ++i) {
+      dst(i) = keep(src(i));
+    }
+  }
 };
 
-// Moves a tile of rows, from element `first` on, through registers, where `change` may change them. A thread loads all that it
-// has of a row before it stores any of it: both may be one memory.
-template <class Load, class Store, class Tile, class From, class To, class Change>
+// Moves a tile of rows, from element `first` on, through registers, where `change` makes of them what is kept. A thread loads all
+// that it has of a row before it stores any of it: both may be one memory.
+template <class Load, class Store, class Tile, class From, class To, class Keep, class Change>
 CUTE_DEVICE
 void
-move(Params const& params, int heads, int first, From const& from, To const& to, Change const& change)
+move(Params const& params, int heads, int first, From const& from, To const& to, Keep const& keep, Change const& change)
 {
   if (threadIdx.x >= size(Load{})) {
     return;
@@ -131,9 +144,10 @@ move(Params const& params, int heads, int first, From const& from, To const& to,
     }
     Row const row = row_of(params, number, heads);
     Element const* const src = from(row);
-    Element* const dst = to(row);
+    auto* const dst = to(row);
     if (dst != nullptr) {
       Tensor rX = make_tensor<Element>(make_shape(size<0>(tXcX), size<2>(tXcX)));                // (CPY,CPY_N)
+      Tensor rY = make_tensor<remove_pointer_t<decltype(to(row))>>(rX.layout());                 // (CPY,CPY_N)
       auto const element = [&](int v, int n) { return int(get<1>(tXcX(v,m,n))); };
       auto const vector = [&](auto* ptr, int n) {
         return make_tensor(make_gmem_ptr(ptr + first + element(0, n)), make_layout(size<0>(rX)));  // (CPY)
@@ -142,59 +156,56 @@ move(Params const& params, int heads, int first, From const& from, To const& to,
       for (int n = 0; n < size<1>(rX); ++n) {
         copy_all(Load{}, vector(src, n), rX(_,n));
       }
-      change(row, rX, element);
+      change(row, rX, rY, keep(row), element);
       CUTE_UNROLL
       for (int n = 0; n < size<1>(rX); ++n) {
-        copy_all(Store{}, rX(_,n), vector(dst, n));
+        copy_all(Store{}, rY(_,n), vector(dst, n));
       }
     }
   }
 }
 
-// Rotates two elements. One product is rounded, the other one is not.
+// Rotates what a thread has of a row: (CPY,CPY_N). Its second half lies half of the rotated elements behind the first. One product
+// is rounded, the other one is not.
+template <class Src, class Dst, class Keep, class Crd>
 CUTE_DEVICE
 void
-turn(Element& x, Element& y, float cos, float sin)
-{
-  float const a = float(x);
-  float const b = float(y);
-  x = Element(__fmaf_rn(a, cos, -__fmul_rn(b, sin)));
-  y = Element(__fmaf_rn(b, cos, __fmul_rn(a, sin)));
-}
-
-// Rotates what a thread has of a row: (CPY,CPY_N), of which the second half lies half of the rotated elements behind the first.
-template <class Elements, class Crd>
-CUTE_DEVICE
-void
-rotate(Params const& params, int position, Elements&& elements, Crd const& element)
+rotate(Params const& params, int position, Src const& src, Dst&& dst, Keep const& keep, Crd const& element)
 {
   constexpr bool interleaved = false;  // neighbours are rotated together
   int64_t const at = cute::max(0, cute::min(position, params.positions - 1));
   auto const ptr_cos = static_cast<float const*>(params.cos) + at * params.cos_stride0;
   auto const ptr_sin = static_cast<float const*>(params.sin) + at * params.sin_stride0;
-  constexpr int vectors = size<1>(decltype(elements.layout()){});
+  constexpr int vectors = size<1>(decltype(src.layout()){});
   CUTE_UNROLL
   for (int n = 0; n < (interleaved ? vectors : vectors / 2); ++n) {
     CUTE_UNROLL
-    for (int v = 0; v < size<0>(elements); v += interleaved ? 2 : 1) {
+    for (int v = 0; v < size<0>(src); v += interleaved ? 2 : 1) {
       int const angle = interleaved ? element(v, n) / 2 : element(v, n);
-      Element& other = interleaved ? elements(v + 1,n) : elements(v,n + vectors / 2);
-      turn(elements(v,n), other, ptr_cos[angle], ptr_sin[angle]);
+      float const cos = ptr_cos[angle];
+      float const sin = ptr_sin[angle];
+      auto const other = interleaved ? make_coord(v + 1, n) : make_coord(v, n + vectors / 2);
+      float const a = float(src(v,n));
+      float const b = float(src(other));
+      dst(v,n)   = keep(__fmaf_rn(a, cos, -__fmul_rn(b, sin)));
+      dst(other) = keep(__fmaf_rn(b, cos, __fmul_rn(a, sin)));
     }
   }
 }
 
 // Keys, or queries, of `heads` heads.
-template <class From, class To>
+template <class From, class To, class Keep>
 CUTE_DEVICE
 void
-move_keys(Params const& params, int heads, From const& from, To const& to)
+move_keys(Params const& params, int heads, From const& from, To const& to, Keep const& keep)
 {
   using Pairs = Shape<Int<64>,Int<96>>;
-  auto const rotated = [&](Row const& row, auto&& elements, auto const& crd) { rotate(params, row.position, elements, crd); };
-  move<LoadPairs, StorePairs, Pairs>(params, heads, 0, from, to, rotated);
+  auto const rotated = [&](Row const& row, auto const& src, auto&& dst, auto const& kept, auto const& crd) {
+    rotate(params, row.position, src, dst, kept, crd);
+  };
+  move<LoadPairs, StorePairs, Pairs>(params, heads, 0, from, to, keep, rotated);
   using Others = Shape<Int<64>,Int<32>>;
-  move<LoadOthers, StoreOthers, Others>(params, heads, 96, from, to, AsTheyAre{});
+  move<LoadOthers, StoreOthers, Others>(params, heads, 96, from, to, keep, AsTheyAre{});
 }
 
 CUTE_DEVICE
@@ -207,18 +218,18 @@ kernel(Params const& params)
       return row_in(params.newk, params.newk_stride0, params.newk_stride1, params.newk_stride2, row);
     };
     auto const to = [&](Row const& row) {
-      return place_in(params, params.k, params.k_stride0, params.k_stride1, params.k_stride2, row);
+      return place_in(params, static_cast<Element*>(params.k), params.k_stride0, params.k_stride1, params.k_stride2, row);
     };
-    move_keys(params, params.hk, from, to);
+    move_keys(params, params.hk, from, to, [](Row const&) { return Rounded{}; });
   } else if (blockIdx.y == 1) {
     using Values = Shape<Int<16>,Int<64>>;
     auto const from = [&](Row const& row) {
       return row_in(params.newv, params.newv_stride0, params.newv_stride1, params.newv_stride2, row);
     };
     auto const to = [&](Row const& row) {
-      return place_in(params, params.v, params.v_stride0, params.v_stride1, params.v_stride2, row);
+      return place_in(params, static_cast<Element*>(params.v), params.v_stride0, params.v_stride1, params.v_stride2, row);
     };
-    move<LoadValues, StoreValues, Values>(params, params.hk, 0, from, to, AsTheyAre{});
+    move<LoadValues, StoreValues, Values>(params, params.hk, 0, from, to, [](Row const&) { return Rounded{}; }, AsTheyAre{});
   } else {
     auto const from = [&](Row const& row) {
       return row_in(params.q, params.q_stride0, params.q_stride1, params.q_stride2, row);
@@ -227,7 +238,7 @@ kernel(Params const& params)
       auto const ptr = row_in(params.rotated, params.rotated_stride0, params.rotated_stride1, params.rotated_stride2, row);
       return const_cast<Element*>(ptr);
     };
-    move_keys(params, params.hq, from, to);
+    move_keys(params, params.hq, from, to, [](Row const&) { return Rounded{}; });
   }
 }
 

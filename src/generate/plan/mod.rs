@@ -26,6 +26,7 @@ use core::fmt;
 use core::ops::Deref;
 use std::sync::Arc;
 
+pub use crate::tensor::Numbers;
 pub use abi::Abi;
 pub use abi_text::AbiError;
 pub use bind::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
@@ -42,7 +43,6 @@ pub use operand::{ModeStride, Operand};
 pub use own::Own;
 pub use params::{Field, PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use problem_shape::ProblemShape;
-pub use crate::tensor::Numbers;
 #[cfg(test)]
 pub(crate) use product::QUANTISER;
 pub use product::{Arithmetic, BlockScales, Groups, Indexed, Product, SCALED_K, SCALED_N};

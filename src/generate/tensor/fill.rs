@@ -34,6 +34,8 @@ pub enum Numbers {
     Ends,
     /// How many of its coordinates each group has.
     Counts,
+    /// Several numbers of fewer bits in each: any bits.
+    Packed,
 }
 
 /// A prime: its multiples visit each coordinate of an extent that it does not divide.
@@ -50,6 +52,7 @@ impl Numbers {
             Numbers::Distinct => -1,
             Numbers::Ends => (i128::from(extent) * i128::from(at + 1) / i128::from(size)) as i64,
             Numbers::Counts => (random % (extent.max(0).unsigned_abs() + 1)) as i64,
+            Numbers::Packed => (random as i32).into(),
         }
     }
 }

@@ -25,7 +25,10 @@ const TEXTS: [(&str, &str); 10] = [
     ("rows_bf16_4096", "rows in registers: a norm, vectors and single elements"),
     ("sgemm_pipelined_tt_64x64x32_wave528_batched", "sgemm in stages of cp.async, with the last wave split along K"),
     ("top_k_bf16_64", "top_k: the bound, candidates and their ranks"),
-    ("w4a16_f16_f32_group32_zeros_64x128x64_slices2_stages3_sm80", "w4a16: weights of 4 bits that become fragments, slices of K"),
+    (
+        "w4a16_f16_f32_group32_zeros_64x128x64_slices2_stages3_sm80",
+        "w4a16: weights of 4 bits that become fragments, slices of K",
+    ),
 ];
 
 /// Kernels whose plan and Rust module are kept whole: one with a single text, one with a text for each architecture.
@@ -35,7 +38,7 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&[&str], &str, &str); 29] = [
+const BY_DIGEST: [(&[&str], &str, &str); 30] = [
     (
         &[
             "attention/narrow.cuh",

@@ -69,9 +69,7 @@ pub(super) fn problem(plan: &Plan, random: &mut Random, products: i64) -> Proble
         layouts[c] = layouts[inputs];
     }
     let fill = random.pick(&[Fill::Integers, Fill::Integers, Fill::Normal, Fill::Normal, Fill::Specials]);
-    // One word of packed weights in four has any bits.
-    let fills = operands.iter().take(inputs);
-    let fills = fills.map(|operand| if operand.name == "W" { Fill::Specials } else { fill }).collect();
+    let fills = vec![fill; inputs];
     let scalars = plan.scalars().iter().map(|_| random.pick(SCALARS)).collect();
     Problem { layouts, in_place, scalars, fills, planted: Vec::new(), seed: random.word() >> 32 }
 }

@@ -6,8 +6,8 @@ use super::pack::{PER_WORD, ROWS};
 use super::tilings::{self, REDUCE_TILE};
 use crate::dtype::DType;
 use crate::plan::{
-    Demand, DemandKind, Field, Given, Int, IntOp, ModeStride, Operand, ParamStruct, ParamType, ProblemShape, Product,
-    Reach, Rule, WORKSPACE,
+    Demand, DemandKind, Field, Given, Int, IntOp, ModeStride, Numbers, Operand, ParamStruct, ParamType, ProblemShape,
+    Product, Reach, Rule, WORKSPACE,
 };
 use crate::recipe::product::{F32, Fields, Major, number};
 use crate::view::Access;
@@ -46,7 +46,7 @@ pub(super) fn problem(recipe: &W4a16, operands: &[Operand]) -> ProblemShape {
         "A is (M,K), W is (N,K/8), Scales and Zeros are (K/group,N), and the others are (M,N)",
     );
     let groups = operands.iter().enumerate().fold(shape, |shape, (at, operand)| match operand.name {
-        "W" => shape.with_groups(at, 1, PER_WORD),
+        "W" => shape.with_groups(at, 1, PER_WORD).with_numbers(at, Numbers::Packed, 2),
         "Scales" | "Zeros" => shape.with_groups(at, 0, group),
         _ => shape,
     });

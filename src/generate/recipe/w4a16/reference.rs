@@ -3,7 +3,7 @@
 use super::pack::unpack;
 use crate::dtype::{DType, bf16, f16};
 use crate::plan::{Accepted, Case, Product, Reference, ReferenceError};
-use crate::tensor::{SplitMix64, Tensor, value};
+use crate::tensor::{Tensor, value};
 
 /// A product whose B is packed weights, scales and perhaps zero points.
 #[derive(Clone, Debug)]
@@ -62,11 +62,6 @@ impl Reference for Dequantised {
 
     fn usual_scalar(&self, index: usize) -> Option<f64> {
         self.product.usual_scalar(index)
-    }
-
-    /// Weights of all sizes: any bits are eight of them.
-    fn usual_index(&self, operand: &str, at: i64, _: &[i64]) -> Option<i64> {
-        (operand == "W").then(|| i64::from(SplitMix64(0).at(at.unsigned_abs()) as i32))
     }
 
     fn flop(&self, extents: &[i64]) -> Option<f64> {
