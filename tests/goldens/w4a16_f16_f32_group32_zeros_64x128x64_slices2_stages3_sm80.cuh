@@ -170,7 +170,7 @@ CUTE_DEVICE int tiles_n(Params const& params) { return ceil_div(params.n, size<1
 // Without K there is a unit of none, whose sums are 0.
 CUTE_DEVICE int units_of_tile(Params const& params) { return cute::max(ceil_div(params.k, slices * size<1>(TileA{})), 1); }
 
-// PDL: the next kernel may begin; what kernels before this one have written is there.
+// PDL: lets the next kernel begin, and waits for all writes of the kernels before this one.
 CUTE_DEVICE
 void
 wait_for_others()
@@ -231,7 +231,7 @@ struct Quantiser {
   Zero zero[8];
 };
 
-// Of a group along K: `s` and `z` are those of the thread's 16 neighbours along N, of which the thread has the even or the odd ones.
+// The quantiser of a group along K. `s` and `z` belong to 16 neighbours along N; the thread has the even or the odd ones.
 CUTE_DEVICE
 Quantiser
 quantiser_of(Element const* s, uint8_t const* z, bool odd)
@@ -252,7 +252,7 @@ quantiser_of(Element const* s, uint8_t const* z, bool odd)
   return of;
 }
 
-// Fragments of B of 8 MMAs from the 32 weights of a thread: register b of MMA j are a nibble of a word and the one 16 bits above it.
+// Fragments of B of 8 MMAs from the 32 weights of a thread. Register b of MMA j is a nibble of a word and the one 16 bits above it.
 template <class TCrB>
 CUTE_DEVICE
 void
@@ -347,8 +347,8 @@ multiply(Params const& params, Crd const& crd_D, int first, int end, int slice, 
   constexpr int tiles_of_group = cute::max(1, group / int(size<1>(TileA{})));
   Tensor tAnA = tAgA(_,_,_,first);                                                             // (CPY,CPY_M,CPY_K) of the next one
   Tensor tWnW = tWgW(_,_,_,first);                                                             // (CPY,_1,CPY_K) of the next one
-  // Asynchronous copies of a k-tile, in order. Behind the last one nothing is read: stages become zeros. No branch is around the copies,
-  // or nvcc would compute their addresses in it anew.
+  // Asynchronous copies of a k-tile, in order. Behind the last one nothing is read: stages become zeros. Inside of a branch nvcc would
+  // compute all addresses anew.
   auto const load = [&](int k_tile, int stage) {
     int const left = k_tile < end ? params.k - k_tile * size<1>(TileA{}) : 0;                  // of K, from the k-tile on
     CUTE_UNROLL
@@ -384,7 +384,7 @@ multiply(Params const& params, Crd const& crd_D, int first, int end, int slice, 
   Tensor tXsA = partition_S(ldsm_a, thread, sA);                                               // (CPY,MMA_M,MMA_K,STAGES)
   Tensor tXrA = make_tensor(tCrA.data(), decltype(LdsmA::retile(tCrA.layout())){});            // (CPY,MMA_M,MMA_K)
   Tensor tXsW = partition_S(LoadW{}, thread, sW);                                              // (4,_1,MMA_K,STAGES): its own copy
-  int const column = thread / 32 * 64 + thread % 32 / 8 * 16;  // the first of 16 neighbours, of which this thread has every other one
+  int const column = thread / 32 * 64 + thread % 32 / 8 * 16;  // the first of 16 neighbours, of which this thread has 8
   bool const odd = thread / 4 % 2 != 0;
 
   clear(tCrC);
@@ -514,7 +514,8 @@ reduce(Params const& params)
     return;  // one CTA has computed it
   }
   Tensor mParts = all_parts(params);                                                           // (BM,BN,PARTS)
-  Tensor cD = local_tile(make_identity_tensor(TileD{}), AddParts::Tiler_MN{}, make_coord(blockIdx.y, blockIdx.z));
+  Tensor cD = local_tile(make_identity_tensor(TileD{}), AddParts::Tiler_MN{},
+                         make_coord(blockIdx.y, blockIdx.z));                                  // (ROWS,COLUMNS) -> (m,n)
   auto const [row, column] = AddParts{}.get_slice(threadIdx.x).partition_S(cD)(0);
   int const m = tile % tiles_m(params) * size<0>(TileD{}) + row;
   int const n = tile / tiles_m(params) * size<1>(TileD{}) + column;

@@ -3,8 +3,7 @@
 use crate::judge::{self, Defect};
 use crate::kernels::w4a16::drawn;
 use crate::kernels::{Kernel, Tally};
-use crate::ptx_set::{Source, as_it_is};
-use crate::together::KERNELS;
+use crate::ptx_set::{PtxSet, as_it_is};
 use crate::whole;
 use cutemplate::arch::Targets;
 use cutemplate::recipe::{Recipe, W4a16};
@@ -33,10 +32,9 @@ fn kernels() -> (Tally, Vec<Kernel>) {
     (tally, kernels)
 }
 
-/// What the tests of this module run as PTX.
-pub(crate) fn of_nvcc() -> Vec<Source> {
-    kernels().1.into_iter().map(as_it_is).chain(judge::planted(DEFECTS, recipe)).collect()
-}
+/// They take as long to compile as those of all other families.
+static KERNELS: PtxSet =
+    PtxSet::new(|| kernels().1.into_iter().map(as_it_is).chain(judge::planted(DEFECTS, recipe)).collect());
 
 #[test]
 fn recipes_are_refused_or_right() {
