@@ -155,6 +155,7 @@ mod tests {
     use crate::atom::Operand;
     use crate::layout::{IntTuple, make_layout};
     use crate::recipe::W4a16;
+    use crate::recipe::product::Extents;
     use crate::recipe::w4a16::tilings::mma;
 
     /// Each weight has a place of its own: a layout onto all nibbles of a block.
@@ -169,7 +170,7 @@ mod tests {
     /// `i = 2 * (j % 2) + b` and `i + 4` of word `j / 2`.
     #[test]
     fn a_lane_has_the_fragments_of_its_mmas() {
-        let recipe = W4a16::default();
+        let recipe = W4a16 { tile: Extents([16, 128, 64]), ..W4a16::default() };
         let tiled = mma(&recipe).expect("an MMA").tiled().expect("a tiled MMA");
         let tile = make_layout(&IntTuple::tuple([128, 16].map(IntTuple::int)).expect("two modes")).expect("a layout");
         let values = tiled.thread_values(Operand::B, &tile).expect("values of a thread");
