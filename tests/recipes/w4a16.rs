@@ -3,9 +3,9 @@
 use crate::judge::{self, Defect};
 use crate::kernels::w4a16::drawn;
 use crate::kernels::{Kernel, Tally};
-use crate::ptx_set::{PtxSet, as_it_is};
+use crate::ptx_set::{PtxSet, Source, as_it_is};
 use crate::whole;
-use cutemplate::arch::Targets;
+use cutemplate::arch::{Arch, Targets};
 use cutemplate::recipe::{Recipe, W4a16};
 use cutemplate::settings::Settings;
 
@@ -22,25 +22,38 @@ fn listed() -> impl Iterator<Item = W4a16> {
     })
 }
 
-/// The listed recipes, and random ones: a few, or with `CUTEMPLATE_WHOLE=1` more.
-fn kernels() -> (Tally, Vec<Kernel>) {
-    let mut tally = Tally::default();
-    let mut kernels = tally.plan("w4a16_listed", (0..).zip(listed()), &Targets::default());
-    assert_eq!(kernels.len(), 12, "{tally}");
-    let random = (100..100 + whole::or(60, 6)).map(|index| (index, drawn(index)));
-    kernels.extend(tally.plan("w4a16", random, &Targets::default()));
+fn targets(arch: Arch) -> Targets {
+    Targets::new([arch]).expect("an architecture")
+}
+
+/// The listed recipes, and random ones: a few, or with `CUTEMPLATE_WHOLE=1` more. The text for sm_90a differs by what it waits for.
+fn kernels(arch: Arch) -> (Tally, Vec<Kernel>) {
+    let (mut tally, targets) = (Tally::default(), targets(arch));
+    let (listed_count, count) = if arch == Arch::Sm90a { (2, whole::or(20, 1)) } else { (12, whole::or(60, 6)) };
+    let mut kernels = tally.plan(&format!("w4a16_listed_{arch}"), (0..).zip(listed()).take(listed_count), &targets);
+    assert_eq!(kernels.len(), listed_count, "{tally}");
+    let random = (100..100 + count).map(|index| (index, drawn(index)));
+    kernels.extend(tally.plan(&format!("w4a16_{arch}"), random, &targets));
     (tally, kernels)
 }
 
-/// They take as long to compile as those of all other families.
-static KERNELS: PtxSet =
-    PtxSet::new(|| kernels().1.into_iter().map(as_it_is).chain(judge::planted(DEFECTS, recipe)).collect());
+/// By themselves: they share little with kernels of other families.
+static KERNELS: PtxSet = PtxSet::new(|| of_nvcc(Arch::Sm80, judge::planted_for(&targets(Arch::Sm80), DEFECTS, recipe)));
+
+static WAITING: PtxSet = PtxSet::new(|| of_nvcc(Arch::Sm90a, Vec::new()));
+
+/// What the tests of this module run as PTX.
+fn of_nvcc(arch: Arch, planted: Vec<Source>) -> Vec<Source> {
+    kernels(arch).1.into_iter().map(as_it_is).chain(planted).collect()
+}
 
 #[test]
 fn recipes_are_refused_or_right() {
-    let (mut tally, kernels) = kernels();
-    judge::run(&mut tally, &KERNELS, &kernels, |kernel| kernel.problems(12, 20_000).collect());
-    tally.finish("w4a16");
+    for (arch, set) in [(Arch::Sm80, &KERNELS), (Arch::Sm90a, &WAITING)] {
+        let (mut tally, kernels) = kernels(arch);
+        judge::run(&mut tally, set, &kernels, |kernel| kernel.problems(12, 20_000).collect());
+        tally.finish("w4a16");
+    }
 }
 
 #[test]
@@ -94,5 +107,6 @@ const DEFECTS: &[Defect] = &[
 
 #[test]
 fn planted_defects_are_found() {
-    judge::find(DEFECTS, &KERNELS, recipe, |kernel| kernel.problems(24, 20_000).collect());
+    let problems = |kernel: &Kernel| kernel.problems(24, 20_000).collect();
+    judge::find_for(&targets(Arch::Sm80), DEFECTS, &KERNELS, recipe, problems);
 }
