@@ -353,8 +353,8 @@ multiply(Params const& params, Crd const& crd_D, int first, int end, int slice, 
   constexpr int tiles_of_group = cute::max(1, group / int(size<1>(TileA{})));
   Tensor tAnA = tAgA(_,_,_,first);                                                             // (CPY,CPY_M,CPY_K) of the next one
   Tensor tWnW = tWgW(_,_,_,first);                                                             // (CPY,_1,CPY_K) of the next one
-  // Asynchronous copies of a k-tile, in order. Behind the last one nothing is read: stages become zeros. Inside of a branch nvcc would
-  // compute all addresses anew.
+  // Asynchronous copies of a k-tile, in order. Behind the last one nothing is read: stages become zeros. Inside of a branch nvcc
+  // would compute all addresses anew.
   auto const load = [&](int k_tile, int stage) {
     int const left = k_tile < end ? params.k - k_tile * size<1>(TileA{}) : 0;                  // of K, from the k-tile on
     CUTE_UNROLL
