@@ -33,6 +33,7 @@ const FUNCTIONS: &[&str] = &[
     "round_to_odd",
     "saturate_cast",
     "saturate_cast_i32",
+    "exp2_or_0",
     "clamp_finite",
     "wrap_add",
     "wrap_sub",

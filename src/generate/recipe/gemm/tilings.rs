@@ -84,7 +84,7 @@ impl Gemm {
     pub(super) fn k_major(&self) -> [bool; 2] {
         let only_k = self.dtype.lies_along_k();
         let [a, b] = self.lie_along_k().map(|along_k| along_k || only_k);
-        // A group begins in any column of an M-major A. On an H200 a box that began there stopped a launch: an illegal instruction.
+        // A group begins in any column of an M-major A. A launch whose boxes began there stopped on an H200: an illegal instruction.
         [a || self.groups == Groups::Rows, b]
     }
 

@@ -157,8 +157,8 @@ impl Schedule {
         }
     }
 
-    /// CTAs that a multiprocessor should have: those that share the rows of columns, or as many as shared memory has rows for. ptxas would
-    /// rather take more registers, so that there is one less.
+    /// CTAs that a multiprocessor should have: those that share the rows of columns, or as many as have room in shared memory. Without this
+    /// bound ptxas takes more registers, and one CTA less is resident.
     pub(super) fn at_once(&self, staged: i64) -> Option<u32> {
         const ALL: i64 = 228 << 10;
         const RESERVED: i64 = 1 << 10;
@@ -412,8 +412,8 @@ impl Asked {
         })
     }
 
-    /// Rows of as much shared memory as lets a multiprocessor have three of them, if there are clusters for it; up to 512 threads, for
-    /// four tiles of which the first are read while others arrive.
+    /// Rows that take a third of a multiprocessor's shared memory, if there are clusters for it. Up to 512 threads share a row's four tiles:
+    /// the first are read while others arrive.
     fn staged(&self, clusters: bool) -> Schedule {
         let fits = |most: i64| {
             let of = if clusters { [1, 2, 4, 8] } else { [1; 4] };
