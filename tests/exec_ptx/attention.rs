@@ -355,6 +355,9 @@ fn case_17_waits_are_needed() {
             ([1, 65, 70, 1, 1], [-0.125, -1.0, 3.0]),
             ([1, 130, 70, 2, 1], few),
             ([1, 100, 600, 1, 1], all),
+            // The first 64 queries leave out the last step of the tile; the second 64 leave out the first.
+            ([1, 128, 698, 1, 1], [0.125, 3.0, 3.0]),
+            ([1, 128, 708, 1, 1], [0.125, 3.0, 3.0]),
         ];
         // More works than CTAs take a minute.
         let problems = whole::of(&problems, &[([3, 1, 300, 45, 5], all)]);

@@ -107,7 +107,7 @@ impl Checked {
     ///
     /// let f: Function = "(saturate(e4m3, a * 2), cast(f16, a), saturate(f16, a))".parse()?;
     /// let stored = f.check(Compute::F32).expect("f32 has it").stored_as(&[Some(DType::E4m3), Some(DType::F16), Some(DType::F16)]);
-    /// assert_eq!(stored.function().to_string(), "(a * 2, a, saturate(f16, a))");
+    /// assert_eq!(stored.function().to_string(), "a * 2, a, saturate(f16, a)");
     /// # Ok::<(), cutemplate::expr::ExprError>(())
     /// ```
     #[must_use]
