@@ -47,6 +47,8 @@
 //! - [elementwise](https://github.com/cutemplate/cutemplate/blob/main/docs/elementwise.md): fused functions of any tensors
 //! - [rows](https://github.com/cutemplate/cutemplate/blob/main/docs/rows.md): functions of whole rows
 //! - [gemm](https://github.com/cutemplate/cutemplate/blob/main/docs/gemm.md): products on tensor cores
+//! - [lowprec](https://github.com/cutemplate/cutemplate/blob/main/docs/lowprec.md): products of 8-bit types, 4-bit weights
+//! - [attention](https://github.com/cutemplate/cutemplate/blob/main/docs/attention.md): attention forward, and keys in pages
 //! - [sgemm](https://github.com/cutemplate/cutemplate/blob/main/docs/sgemm.md): products in f32, as a ladder
 //! - [dispatch](https://github.com/cutemplate/cutemplate/blob/main/docs/dispatch.md): one product, many problems
 //! - [own kernels](https://github.com/cutemplate/cutemplate/blob/main/docs/own_kernels.md): CUDA C++ of your own

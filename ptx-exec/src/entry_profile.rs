@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::code::Code;
-use super::machine::profile::Count;
-use super::machine::report::site;
+use super::machine::reports::profile::Count;
+use super::machine::reports::report::site;
 use crate::{Counts, Profile, Profiled, Stages};
 
 fn counts(c: &Count) -> Counts {

@@ -4,11 +4,11 @@ use super::code::{Base, Code, Inst, Op};
 use super::entry_profile::profile;
 use super::error::Error;
 use super::launch::{Launch, TensorCores};
-use super::machine::sums::{AMPERE, HOPPER};
-use super::machine::{
-    BEFORE, Checks, Grid, MULTIPROCESSORS, SHARED_STRIDE, SHARED_WINDOW, SharedPlace, causes::Lines, race::Races,
-    report::site, run_blocks, shadow::sides,
-};
+use super::machine::products::sums::{AMPERE, HOPPER};
+use super::machine::races::race::Races;
+use super::machine::reports::{causes::Lines, report::site};
+use super::machine::undefined::shadow::sides;
+use super::machine::{BEFORE, Checks, Grid, MULTIPROCESSORS, SHARED_STRIDE, SHARED_WINDOW, SharedPlace, run_blocks};
 use super::parse::clip;
 use super::place::{Placed, Shared};
 use crate::{Path, Report};

@@ -80,7 +80,9 @@ mod vector_loop;
 pub use allow::Allow;
 pub use device_memory::DeviceMemory;
 pub use error::{Error, ErrorKind, Position};
-pub use file::{AllowedBy, FileReport, LaunchFile, LaunchKey, Launches, RunOptions, Seeds, launch_keys, run_file};
+pub use file::{
+    AllowedBy, Difference, FileReport, LaunchFile, LaunchKey, Launches, RunOptions, Seeds, launch_keys, run_file,
+};
 pub use finding::{Finding, FindingKind, Origin, Other, Path, Rule, Site, SourceLine, Who};
 pub use launch::{Buffer, Data, Launch, Modes, Placement, STEP_BUDGET, TensorCores};
 pub use profile::{Counts, Profile, Profiled, Stages};

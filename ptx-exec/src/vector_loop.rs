@@ -2,7 +2,7 @@
 
 use super::code::Class;
 
-/// The loops: see `machine::rows`.
+/// The loops: see `machine::vectors::rows`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VectorLoop {
     Low16,

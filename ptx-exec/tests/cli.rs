@@ -206,6 +206,28 @@ fn a_finding_names_its_launch() {
     assert_eq!((&finding["launch"], &rows.last().expect("a row")["launch"]), (&2.into(), &2.into()));
 }
 
+/// Text, JSON, JUnit and the exit code say that memory is not what the file expects.
+#[test]
+fn a_difference_fails_the_run() {
+    let (_folder, path) = folder(&launch("").replace(r#""out": "y.npy""#, r#""expect": {"npy": "x.npy"}"#));
+    let (file, junit) = (path("launch.json"), path("report.xml"));
+    let output = tool(&["run", &file, "--seed", "3", "--junit", &junit]);
+    let out = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{out}");
+    assert!(out.contains("error[exec-difference]: x is not what the launch file expects"), "{out}");
+    assert!(out.contains("order: 1 difference with seed 3"), "{out}");
+    let xml = fs::read_to_string(&junit).expect("written");
+    assert!(xml.contains(r#"type="exec-difference""#) && xml.contains("again: ptx-exec run "), "{xml}");
+    let output = tool(&["--json", "run", &file, "--seed", "3"]);
+    let out = text(&output.stdout);
+    let row: serde_json::Value = serde_json::from_str(out.lines().last().expect("a row")).expect("an object");
+    assert_eq!((&row["clean"], &row["right"]), (&true.into(), &false.into()));
+    assert_eq!(
+        (&row["differences"][0]["index"], &row["differences"][0]["count"]),
+        (&serde_json::json!([0]), &1.into())
+    );
+}
+
 #[test]
 fn the_sample_launch_has_no_findings() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/scale.json");

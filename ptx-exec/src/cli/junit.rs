@@ -8,6 +8,9 @@ use crate::FileReport;
 use crate::error::{Error, ErrorKind};
 use crate::file::save;
 
+/// The title of memory that is not as the file expects.
+const DIFFERENCE: &str = "memory is not what the launch file expects";
+
 /// The results of launches: a test suite for each file, a test case for each launch.
 pub(super) struct Results(Suites);
 
@@ -19,14 +22,13 @@ impl Results {
     /// A launch of this name that ran.
     pub(super) fn launch(&mut self, file: &Path, name: &str, done: &FileReport, replay: &str) {
         let mut status = TestCaseStatus::success();
-        if !done.report.is_clean() {
+        if !done.is_right() {
             status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            let findings: Vec<String> = done.report.findings.iter().map(ToString::to_string).collect();
+            let findings = done.report.findings.iter().map(ToString::to_string);
+            let findings: Vec<String> = findings.chain(done.differences.iter().map(ToString::to_string)).collect();
             let first = done.report.findings.first();
-            status.set_message(first.map_or_else(|| "findings".to_owned(), |f| f.kind.title().to_owned()));
-            if let Some(first) = first {
-                status.set_type(first.kind.as_str());
-            }
+            let (title, code) = first.map_or((DIFFERENCE, "exec-difference"), |f| (f.kind.title(), f.kind.as_str()));
+            status.set_message(title).set_type(code);
             status.set_description(format!("{}\nagain: {replay}", findings.join("\n")));
         }
         let mut case = TestCase::new(name.to_owned(), status);

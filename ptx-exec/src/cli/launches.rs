@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::junit::Results;
 use super::output::Output;
 use super::{REFUSED, RunArgs, counted, refuse, report};
-use crate::{AllowedBy, Error, FileReport, LaunchFile, RunOptions, Seeds};
+use crate::{AllowedBy, Difference, Error, FileReport, LaunchFile, RunOptions, Seeds};
 
 /// Runs all files, even after a failure, and writes the file of `--junit`.
 pub(super) fn run(args: &RunArgs, program: &str, out: Output) -> Result<ExitCode, Error> {
@@ -53,7 +53,7 @@ fn launches(
         };
         tell(&done, &name, &replay(done.seed), out);
         results.launch(path, &name, &done, &replay(done.seed));
-        if !done.report.is_clean() {
+        if !done.is_right() {
             results.left_out(path, file.len() - done.launch);
             return Ok(false);
         }
@@ -64,14 +64,19 @@ fn launches(
 /// Prints the result of a launch of this name.
 fn tell(done: &FileReport, name: &str, replay: &str, out: Output) {
     let report = &done.report;
-    if *name != done.entry && !report.is_clean() {
+    if *name != done.entry && !done.is_right() {
         out.text(format_args!("{name}:"));
     }
     report::tell(report, Some(done.launch), out);
+    done.differences.iter().for_each(|difference| out.text(difference));
     done.notes.iter().for_each(|note| out.text(format_args!("note: {note}")));
     done.allowed.iter().for_each(|by| out.text(allowed(by)));
     let found = report.findings.len() as u64 + report.dropped;
-    let verdict = if report.is_clean() { "right".to_owned() } else { counted(found, "finding") };
+    let verdict = match (report.is_clean(), done.differences.len() as u64) {
+        (true, 0) => "right".to_owned(),
+        (true, count) => counted(count, "difference"),
+        _ => counted(found, "finding"),
+    };
     out.text(format_args!("{name}: {verdict} with seed {}, {} warp instructions", done.seed, report.instructions));
     match &done.seeds {
         None => out.text("  other seeds give other orders of warps and asynchronous work: --seeds 8 tries eight"),
@@ -94,7 +99,7 @@ fn of_seeds(seeds: &Seeds, replay: &str, out: Output) {
     match seeds.failing.len() {
         0 => out.text(format_args!("  right with each seed {range}")),
         n => {
-            out.text(format_args!("  {n} of the {} seeds {range} have findings", seeds.count));
+            out.text(format_args!("  {n} of the {} seeds {range} are not right", seeds.count));
             out.text(format_args!("  again: {replay}"));
         }
     }
@@ -110,9 +115,16 @@ fn object(done: &FileReport, replay: &str) -> Value {
             "replay": (!seeds.failing.is_empty()).then_some(replay),
         })
     });
+    let difference = |d: &Difference| {
+        json!({
+            "path": d.path, "name": d.name, "expected": d.expected.display().to_string(), "elements": d.elements, "count": d.count,
+            "index": d.index, "found": d.found, "required": d.required, "largest": d.largest,
+        })
+    };
     let written: Vec<String> = done.written.iter().map(|path| path.display().to_string()).collect();
     json!({
-        "launch": done.launch, "entry": done.entry, "clean": report.is_clean(), "seed": done.seed, "seeds": seeds,
+        "launch": done.launch, "entry": done.entry, "clean": report.is_clean(), "right": done.is_right(),
+        "differences": done.differences.iter().map(difference).collect::<Vec<_>>(), "seed": done.seed, "seeds": seeds,
         "instructions": report.instructions, "lane_instructions": report.lane_instructions, "written": written,
         "printed": report.printed, "allowed": done.allowed.iter().map(allowed).collect::<Vec<_>>(), "notes": done.notes,
     })

@@ -58,7 +58,7 @@ pub struct RunArgs {
 
 /// Runs a command. `program` is the command's name for the user, such as `ptx-exec`; `json` prints JSON lines instead of text.
 ///
-/// Exit codes: 0, no findings; 1, findings; 2, malformed or unsupported.
+/// Exit codes: 0, right; 1, findings or differences; 2, malformed or unsupported.
 pub fn run(command: &Command, program: &str, json: bool) -> ExitCode {
     let out = Output { json };
     let result = match command {

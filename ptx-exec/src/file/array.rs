@@ -15,6 +15,9 @@ const MOST: u64 = 16 << 30;
 #[derive(Debug)]
 pub(super) struct Array {
     pub(super) header: Vec<u8>,
+    /// NumPy's name of the elements' type.
+    pub(super) descr: String,
+    pub(super) shape: Vec<u64>,
     pub(super) data: Vec<u8>,
     /// Whether the first index runs fastest, where that makes a difference.
     pub(super) is_fortran: bool,
@@ -71,7 +74,23 @@ pub(super) fn read(path: &Path, key: &str) -> Result<Array, Error> {
         return Err(wrong(data.len() as u64));
     }
     let is_fortran = header.fortran_order && header.shape.iter().filter(|extent| **extent > 1).count() > 1;
-    Ok(Array { header: head, data, is_fortran })
+    Ok(Array { header: head, descr: header.descr, shape: header.shape, data, is_fortran })
+}
+
+impl Array {
+    /// The coordinates of an element by its place in the file.
+    pub(super) fn index(&self, place: u64) -> Vec<u64> {
+        let (mut rest, mut index) = (place, vec![0; self.shape.len()]);
+        let mut step = |mode: usize| {
+            index[mode] = rest % self.shape[mode].max(1);
+            rest /= self.shape[mode].max(1);
+        };
+        match self.is_fortran {
+            true => (0..self.shape.len()).for_each(&mut step),
+            false => (0..self.shape.len()).rev().for_each(&mut step),
+        }
+        index
+    }
 }
 
 /// Bytes of an element, or what is wrong with it and what helps.

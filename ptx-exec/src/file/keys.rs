@@ -102,7 +102,8 @@ macro_rules! keys {
 }
 
 /// Every kind of object, outermost first.
-pub(super) static OBJECTS: [&Object; 8] = [&FILE, &LAUNCH, &ARGUMENT, &MEMBER, &TENSOR_MAP, &BUFFER, &VARIABLE, &ALLOW];
+pub(super) static OBJECTS: [&Object; 9] =
+    [&FILE, &LAUNCH, &ARGUMENT, &MEMBER, &TENSOR_MAP, &BUFFER, &VARIABLE, &EXPECTATION, &ALLOW];
 
 pub(super) static FILE: Object = Object { name: "the file", keys: &[FILE_KEYS], has_form: false };
 pub(super) static LAUNCH: Object = Object { name: "the launch", keys: &[LAUNCH_KEYS], has_form: false };
@@ -111,6 +112,7 @@ pub(super) static MEMBER: Object = Object { name: "the member", keys: &[AT, MEMO
 pub(super) static TENSOR_MAP: Object = Object { name: "the tensor map", keys: &[MAP_KEYS], has_form: true };
 pub(super) static BUFFER: Object = Object { name: "the buffer", keys: &[BUFFER_KEYS], has_form: true };
 pub(super) static VARIABLE: Object = Object { name: "the variable", keys: &[VARIABLE_KEYS], has_form: false };
+pub(super) static EXPECTATION: Object = Object { name: "the expectation", keys: &[EXPECTATION_KEYS], has_form: false };
 pub(super) static ALLOW: Object = Object { name: "the allowance", keys: &[ALLOW_KEYS], has_form: false };
 
 /// Kinds of findings that a launch may allow: the kernel continues after them.
@@ -166,6 +168,7 @@ const MEMORY: &[Key] = keys! {
     "npy" Form, Path, "\"x.npy\"": "a pointer to the elements of this array, in the order of the file";
     "out" With(&["npy"]), Path, "\"x_out.npy\"": "where the array is written after the launch; without it the kernel only reads it";
     "written" With(&["npy"]), Flag, "false": "false: nobody has written the memory, and the array says only how large it is [true]";
+    "expect" With(&["npy", "scratch"]), One(&EXPECTATION), "{\"npy\": \"x.npy\", \"relative\": 1e-3}": "what the memory has to hold after the launch";
     "scratch" Form, Whole { least: 0, most: 16 << 30 }, "256": "a pointer to so many bytes that nobody has written";
     "of" Form, Memory, "0": "a pointer to the memory of another argument, by its number from 0, or of a name in `buffers`";
     "byte" With(&["npy", "scratch", "of"]), Whole { least: 0, most: 1 << 40 }, "0": "where in the memory it points [0]";
@@ -206,6 +209,7 @@ const MAP_KEYS: &[Key] = keys! {
     "npy" Form, Path, "\"x.npy\"": "the array that the tensor lies in";
     "out" With(&["npy"]), Path, "\"x_out.npy\"": "where the array is written after the launch";
     "written" With(&["npy"]), Flag, "false": "false: nobody has written the memory [true]";
+    "expect" With(&["npy"]), One(&EXPECTATION), "{\"npy\": \"x.npy\", \"relative\": 1e-3}": "what the array has to hold after the launch";
     "of" Form, Memory, "1": "the tensor lies in the memory of an argument, by its number from 0, or of a name in `buffers`";
     "byte" Optional, Whole { least: 0, most: 1 << 40 }, "0": "where in the memory the tensor begins [0]";
     "dtype" Always, Text, "\"f16\"": "the type of the elements";
@@ -224,12 +228,21 @@ const BUFFER_KEYS: &[Key] = keys! {
         "tensor maps in global memory, 128 bytes each";
     "written" With(&["npy"]), Flag, "false": "false: nobody has written the memory [true]";
     "out" Optional, Path, "\"x_out.npy\"": "where it is written after the launch, as unsigned bytes where there is no `npy`";
+    "expect" Optional, One(&EXPECTATION), "{\"npy\": \"x.npy\", \"relative\": 1e-3}": "what it has to hold after the launch, or after the last one if it is the file's";
 };
 
 const VARIABLE_KEYS: &[Key] = keys! {
     "npy" Form, Path, "\"lut.npy\"": "what it holds before the launch";
     "bytes" Form, Hex, "\"00ff\"": "what it holds before the launch; without both, what the PTX says";
     "out" Optional, Path, "\"lut_out.npy\"": "where it is written after the launch, by the type in the PTX where there is no `npy`";
+    "expect" Optional, One(&EXPECTATION), "{\"npy\": \"x.npy\", \"relative\": 1e-3}": "what it has to hold after the launch";
+};
+
+const EXPECTATION_KEYS: &[Key] = keys! {
+    "npy" Always, Path, "\"x.npy\"": "an array of as many elements, in the same order; of any type of numbers";
+    "absolute" Optional, Float { most: f64::MAX }, "1e-6": "how far an element may be from it [0]";
+    "relative" Optional, Float { most: f64::MAX }, "1e-3": "the same as a part of the expected element; both are added [0]";
+    "dtype" Optional, Word(super::expect::TYPES), "\"f32\"": "the type of the memory's elements [that of its `npy`, else that of the expected array]";
 };
 
 const ALLOW_KEYS: &[Key] = keys! {

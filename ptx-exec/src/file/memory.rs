@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::check::{Checked, hex};
+use super::expect::Expected;
 use super::json::Json;
 use super::keys::BUFFER;
 use super::{array, bad, map};
@@ -28,6 +29,7 @@ pub(super) struct Held {
     /// Whether the kernel may write it.
     pub(super) is_output: bool,
     pub(super) out: Option<PathBuf>,
+    pub(super) expected: Option<Expected>,
     is_used: bool,
 }
 
@@ -145,10 +147,12 @@ impl LaunchMemory {
         let out = out(value, folder)?;
         let is_written = value.flag("written").unwrap_or(true) && !value.has("scratch");
         let mut called = name.to_owned();
+        let mut expected = None;
         let (header, data) = match value.text("npy") {
             Some(file) => {
                 let path = folder.join(file);
                 let array = array::read(&path, &value.at("npy"))?;
+                expected = Expected::read(value, folder, array.data.len() as u64, Some(&array))?;
                 if array.is_fortran {
                     self.notes.push(format!(
                         "{file} is in Fortran order: the kernel gets the elements in the order of the file, the first index fastest"
@@ -173,11 +177,15 @@ impl LaunchMemory {
         if called.is_empty() {
             called = value.path.clone();
         }
+        if !value.has("npy") {
+            expected = Expected::read(value, folder, data.len() as u64, None)?;
+        }
         // Kernels change maps in place.
-        let is_output = out.is_some() || !is_written || value.has("tensor_maps");
+        let is_output = out.is_some() || expected.is_some() || !is_written || value.has("tensor_maps");
         let path = value.path.clone();
         let memory = if is_written { DeviceMemory::new(data) } else { DeviceMemory::uninitialized(data.len()) };
-        self.held.push(Held { name: called, path, header, memory, is_kept: false, is_output, out, is_used: false });
+        let is_kept = false;
+        self.held.push(Held { name: called, path, header, memory, is_kept, is_output, out, expected, is_used: false });
         Ok(self.held.len() - 1)
     }
 
@@ -263,15 +271,18 @@ pub(super) fn variables(launch: &Checked<'_>, folder: &Path, module: &Module, en
         if value.value.entries().is_empty() {
             return Err(bad(format!("`{}` says nothing", value.path))
                 .found("an empty object")
-                .required("npy or bytes for what it holds before, out for where it is written"));
+                .required("npy or bytes for what it holds before, expect or out for what it holds then"));
         }
         let elements = variable.is_array.then(|| variable.bytes.len() as u64 / variable.ty.bytes().max(1));
         let (mut header, mut data) = (array::header(array::descr(variable.ty), elements), variable.bytes.clone());
+        let mut own = None;
         let given = match (value.text("npy"), value.text("bytes").and_then(hex)) {
             (Some(file), _) => {
-                let array = array::read(&folder.join(file), &value.at("npy"))?;
-                header = array.header;
-                Some(array.data)
+                let mut array = array::read(&folder.join(file), &value.at("npy"))?;
+                header = array.header.clone();
+                let data = core::mem::take(&mut array.data);
+                own = Some(array);
+                Some(data)
             }
             (None, bytes) => bytes,
         };
@@ -290,8 +301,10 @@ pub(super) fn variables(launch: &Checked<'_>, folder: &Path, module: &Module, en
         }
         let (name, out) = (variable.name.clone(), out(&value, folder)?);
         let path = value.path.clone();
-        let memory = DeviceMemory::new(data);
-        all.push(Held { name, path, header, memory, is_kept: false, is_output: out.is_some(), out, is_used: true });
+        let expected = Expected::read(&value, folder, data.len() as u64, own.as_ref())?;
+        let is_output = out.is_some() || expected.is_some();
+        let (memory, is_kept) = (DeviceMemory::new(data), false);
+        all.push(Held { name, path, header, memory, is_kept, is_output, out, expected, is_used: true });
     }
     Ok(all)
 }

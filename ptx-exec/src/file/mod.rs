@@ -3,6 +3,7 @@
 mod args;
 mod array;
 mod check;
+mod expect;
 mod json;
 mod kept;
 mod keys;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use args::Params;
 use check::{Checked, check};
+pub use expect::Difference;
 use json::Json;
 use keys::{FILE, LAUNCH, Need, OBJECTS};
 use memory::{Held, LaunchMemory};
@@ -36,8 +38,10 @@ pub struct FileReport {
     pub launch: usize,
     /// The entry.
     pub entry: String,
-    /// The report: of the first seed with findings, or of the first seed.
+    /// The report: of the first seed with findings or differences, or of the first seed.
     pub report: Report,
+    /// Memory that does not hold what the file expects; nothing is compared after a launch with findings.
+    pub differences: Vec<Difference>,
     /// The seed of the report.
     pub seed: u64,
     /// The results of all seeds, if there are several.
@@ -48,6 +52,13 @@ pub struct FileReport {
     pub notes: Vec<String>,
     /// The files that were written.
     pub written: Vec<PathBuf>,
+}
+
+impl FileReport {
+    /// Whether there are neither findings nor differences.
+    pub fn is_right(&self) -> bool {
+        self.report.is_clean() && self.differences.is_empty()
+    }
 }
 
 /// The findings that one rule of the key `allow` allowed.
@@ -203,8 +214,8 @@ impl LaunchFile {
         check(&LAUNCH, &all[index], &format!("{path}[{index}]"))
     }
 
-    /// Runs the launches in order, each when the iterator is asked for it, and writes their outputs. After a launch with findings there is
-    /// no further one, since later launches read the results of earlier ones.
+    /// Runs the launches in order, each when the iterator is asked for it, and writes their outputs. After a launch with findings or
+    /// differences there is no further one, since later launches read the results of earlier ones.
     ///
     /// Errors are of files that cannot be read or written, of launches that do not fit their entries, and of entries that are unsupported.
     pub fn launches(&self, options: &RunOptions) -> Launches<'_> {
@@ -238,8 +249,8 @@ impl Iterator for Launches<'_> {
             return None;
         }
         let done = self.run(index);
-        let is_clean = done.as_ref().is_ok_and(|done| done.report.is_clean());
-        self.next = if is_clean { index + 1 } else { usize::MAX };
+        let is_right = done.as_ref().is_ok_and(FileReport::is_right);
+        self.next = if is_right { index + 1 } else { usize::MAX };
         Some(done)
     }
 }
@@ -254,9 +265,10 @@ impl Launches<'_> {
         };
         let mut ready = Ready::read(&launch, &file.folder, memory)?;
         ready.notes.extend(file.notes.get(index).cloned().unwrap_or_default());
-        let (mut done, left) = seeds::run(&launch, &ready, &self.options)?;
+        let is_last = index + 1 == file.len();
+        let (mut done, left) = seeds::run(&launch, &ready, &self.options, is_last)?;
         done.launch = index + 1;
-        done.written = ready.save(&left, index + 1 == file.len() || !done.report.is_clean())?;
+        done.written = ready.save(&left, is_last || !done.is_right())?;
         self.memory = Some(ready.memory.keep(left));
         Ok(done)
     }

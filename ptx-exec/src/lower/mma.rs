@@ -108,12 +108,12 @@ impl<'a> Lower<'a, '_> {
             is_and,
             round,
         };
-        if !crate::machine::mma::is_known(&info) || (is_xor || is_and) != (a == Ty::B1) {
+        if !crate::machine::products::mma::is_known(&info) || (is_xor || is_and) != (a == Ty::B1) {
             return Err(self.unsupported(i));
         }
         self.expect_operands(i, 4)?;
         // 32 lanes share each matrix; packed types fill registers.
-        let counts = crate::machine::mma::registers(&info);
+        let counts = crate::machine::products::mma::registers(&info);
         let mut list = Vec::new();
         for (n, operand) in i.operands.iter().enumerate() {
             let all = operand.elements();

@@ -6,7 +6,7 @@ use super::wmma_access::FragmentAddresses;
 use super::{Lower, Result, push};
 use crate::ast::{Instruction, Operand};
 use crate::code::{Class, Inst, MmaInfo, Op};
-use crate::machine::mma;
+use crate::machine::products::mma;
 use crate::num::{RM, RN, RP, RZ, convert};
 use crate::types::{Space, Ty};
 

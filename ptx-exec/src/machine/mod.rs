@@ -1,73 +1,15 @@
 //! The machine: blocks of warps of 32 lanes that execute the compact form.
 
-mod access;
-mod addresses;
-mod atomics;
-mod banks;
-mod barrier;
-mod block;
-mod broken;
-mod budget;
-mod bulk;
-pub(super) mod causes;
-mod cell;
-mod check;
-mod cluster;
-mod copies;
-mod defined;
-mod discard;
-mod flight;
-mod hopper;
-mod known;
-mod lanes;
-mod map_proxy;
-mod maps;
-mod matrix;
-mod mbarrier;
-mod mbarrier_wait;
-mod meeting;
-pub(super) mod mma;
-mod moves;
-mod order;
-mod origin;
-mod pages;
-mod parting;
-pub(super) mod paths;
-mod places;
-mod polls;
-mod predicates;
-pub(super) mod profile;
-mod proxy;
-pub(super) mod race;
-mod race_async;
-mod release;
-pub(super) mod report;
-mod rows;
-mod run;
-pub(super) mod shadow;
-mod st_async;
-mod step;
-pub(super) mod sums;
-#[cfg(target_arch = "x86_64")]
-mod sums_v3;
-mod tails;
-mod tensor;
-mod tensor_formats;
-#[cfg(target_arch = "x86_64")]
-mod tensor_v3;
-mod tma;
-mod tma_move;
-mod touch;
-mod tracked;
-mod vector;
-mod warp;
-mod wgmma;
-mod wgmma_exact;
-mod wgmma_groups;
-mod wgmma_sums;
-mod word;
+mod accesses;
+mod asynchronous;
+pub(super) mod products;
+pub(super) mod races;
+pub(super) mod reports;
+mod threads;
+pub(super) mod undefined;
+mod vectors;
 
-pub(super) use block::run_blocks;
+pub(super) use threads::block::run_blocks;
 
 use super::allow::Allow;
 use super::code::Code;
@@ -138,7 +80,7 @@ pub(super) struct Grid<'a> {
     pub(super) shared_stride: u64,
     pub(super) checks: Checks,
     /// The shadow entries that the loop checks before each instruction, for the check `init`.
-    pub(super) sides: Vec<shadow::Sides>,
+    pub(super) sides: Vec<undefined::shadow::Sides>,
     /// Findings that the launch allows.
     pub(super) allow: &'a [Allow],
     pub(super) seed: u64,
@@ -146,11 +88,11 @@ pub(super) struct Grid<'a> {
     pub(super) budget: u64,
     pub(super) workers: usize,
     /// The tensor core's adder, for sums bit by bit; `None` for sums in f32.
-    pub(super) adder: Option<sums::Adder>,
+    pub(super) adder: Option<products::sums::Adder>,
     /// Accesses of global memory, where races are looked for.
-    pub(super) races: Option<std::sync::Mutex<race::Races>>,
+    pub(super) races: Option<std::sync::Mutex<races::race::Races>>,
     /// Where instructions stand, once that is asked for.
-    pub(super) lines: causes::Lines,
+    pub(super) lines: reports::causes::Lines,
     /// Rows of asynchronous operations that have a number.
     pub(super) actors: std::sync::atomic::AtomicU32,
 }
@@ -214,9 +156,9 @@ pub(super) struct Outcome {
     pub(super) allowed: Vec<Finding>,
     /// Number of occurrences without a finding.
     pub(super) dropped: u64,
-    pub(super) paths: paths::Paths,
+    pub(super) paths: races::paths::Paths,
     /// Counts of each instruction, on request.
-    pub(super) profile: Vec<profile::Count>,
+    pub(super) profile: Vec<reports::profile::Count>,
     pub(super) stages: Vec<crate::Stages>,
     /// Output of `printf`.
     pub(super) printed: String,

@@ -3,7 +3,7 @@
 use crate::code::{AtomOp, Class, Draft, Inst, Op, RedMode, VoteMode};
 use crate::code_async::{BulkWay, MapOp, MbarrierOp, WgmmaInfo};
 use crate::lower::special::is_wide_special;
-use crate::machine::mma;
+use crate::machine::products::mma;
 use crate::types::Ty;
 
 /// Whether an operand is there, and its class.

@@ -4,7 +4,7 @@ use super::{Error, RowKind, defect};
 use crate::code::{Base, Class, Draft, InitialAddress, Inst, LaneInfo, MemInfo, Op};
 use crate::code_async::{BulkInfo, BulkWay, WgmmaInfo};
 use crate::lower::wgmma::depth;
-use crate::machine::mma;
+use crate::machine::products::mma;
 use crate::types::Ty;
 
 /// The largest alignment that a text can ask for.

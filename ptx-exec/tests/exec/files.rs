@@ -2,6 +2,7 @@
 
 mod allow;
 mod arrays;
+mod expect;
 mod kept;
 mod keys;
 mod memory;

@@ -166,16 +166,41 @@ impl Rule {
         self.steps.names.iter().take(self.derived.len()).position(|known| known == name)
     }
 
-    /// The value of a parameter; 1 for one that there is not, such as the batches of a kernel for one product.
+    /// The value of a parameter.
+    ///
+    /// # Panics
+    /// The kernel has no parameter of that name: the text says which ones it has.
+    #[track_caller]
     pub fn param(&self, name: &str) -> Int {
+        Int::Value(self.known(name))
+    }
+
+    /// The value of a parameter; 1 where the kernel has none of that name, such as the batches of a kernel for one product.
+    pub fn param_or_one(&self, name: &str) -> Int {
         self.index(name).map_or(Int::Const(1), Int::Value)
     }
 
-    /// Gives a parameter, where there is one of that name, a value that follows.
+    /// Gives a parameter a value that follows from others.
+    ///
+    /// # Panics
+    /// The kernel has no parameter of that name: the text says which ones it has.
+    #[track_caller]
     pub fn derive(&mut self, name: &str, value: Int) {
-        if let Some(index) = self.index(name) {
-            self.derived[index] = Some(value);
+        let index = self.known(name);
+        self.derived[index] = Some(value);
+    }
+
+    /// Does so where the kernel has such a parameter.
+    pub fn derive_if_any(&mut self, name: &str, value: Int) {
+        if self.index(name).is_some() {
+            self.derive(name, value);
         }
+    }
+
+    #[track_caller]
+    fn known(&self, name: &str) -> usize {
+        let known = &self.steps.names[..self.derived.len()];
+        self.index(name).unwrap_or_else(|| panic!("the kernel has no parameter `{name}`; it has {}", known.join(", ")))
     }
 
     /// Launches the next entry with these blocks, if there is something to do.

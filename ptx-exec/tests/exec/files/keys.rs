@@ -50,6 +50,12 @@ fn within(object: &str, inner: &str) -> String {
         "the variable" => {
             launch(&format!("{usual}, {{\"i32\": 70}}"), &format!(r#", "variables": {{"b": {{{inner}}}}}"#))
         }
+        "the expectation" => launch(
+            &format!(
+                "{{\"npy\": \"x.npy\"}}, {{\"npy\": \"y.npy\", \"expect\": {{{inner}}}}}, {{\"f32\": 0.5}}, {{\"i32\": 70}}"
+            ),
+            "",
+        ),
         "the allowance" => launch(&format!("{usual}, {{\"i32\": 70}}"), &format!(r#", "allow": [{{{inner}}}]"#)),
         other => panic!("{other} is not known here"),
     }

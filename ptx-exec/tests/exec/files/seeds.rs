@@ -7,7 +7,7 @@ use ptx_exec::{FileReport, LaunchFile, RunOptions};
 use super::{elements, folder, launch};
 
 /// The warp that comes last writes its number. `TRAP` stops the kernel if that is not the last warp.
-const ORDER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a)\n{\n.reg .pred %p;\n.reg .b32 %r<4>;\n\
+pub(super) const ORDER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a)\n{\n.reg .pred %p;\n.reg .b32 %r<4>;\n\
     .reg .b64 %d<3>;\nld.param.u64 %d1, [a];\nmov.u32 %r1, %tid.x;\nshr.u32 %r1, %r1, 5;\nst.global.u32 [%d1], %r1;\nbar.sync 0;\n\
     ld.global.u32 %r2, [%d1];\nsetp.eq.u32 %p, %r2, 0;\nTRAP\nret;\n}\n";
 

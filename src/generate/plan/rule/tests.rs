@@ -114,3 +114,23 @@ fn a_map_is_of_a_tensor_or_of_the_workspace() {
     assert_eq!(maps(34), [(128, true, 128)]);
     assert_eq!(maps(0), []);
 }
+
+#[test]
+#[should_panic(expected = "the kernel has no parameter `lda`; it has d, workspace, ldd, m, whole, alpha")]
+fn a_parameter_that_there_is_not_has_no_value() {
+    rule().param("lda");
+}
+
+#[test]
+#[should_panic(expected = "the kernel has no parameter `tiles`; it has d, workspace, ldd, m, whole, alpha")]
+fn only_parameters_are_derived() {
+    rule().derive("tiles", 1.into());
+}
+
+#[test]
+fn what_a_kernel_may_lack_is_one() {
+    let mut rule = rule();
+    rule.derive_if_any("batches", 3.into());
+    assert_eq!(rule.param_or_one("batches"), Int::Const(1));
+    assert_eq!(rule.param_or_one("m"), rule.param("m"));
+}

@@ -198,7 +198,7 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
         help: "launch on parts of the tensors".into(),
     };
     let mut rule = Rule::new(params, reach);
-    let [b, sq, sk, hq, hk] = recipe.extents().map(|name| rule.param(&name.to_lowercase()));
+    let [b, sq, sk, hq, hk] = recipe.extents().map(|name| rule.param_or_one(&name.to_lowercase()));
     let pages: Vec<Int> = recipe.pages().iter().map(|name| rule.param(&name.to_lowercase())).collect();
     for extent in [&b, &sq, &sk, &hq, &hk].into_iter().chain(&pages) {
         rule.steps.require(extent.clone().at_most(MOST), "coordinates are 32-bit integers");
@@ -250,7 +250,7 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
         let fit = Int::from(IN_L2) * shared / bytes.op(IntOp::Max, 1);
         group = long.select(fit.op(IntOp::Min, heads).op(IntOp::Max, 1), 1);
     }
-    rule.derive("group", group);
+    rule.derive_if_any("group", group);
     // A CTA's next work is numbered too, though there be none.
     let last = works.clone() + ctas.clone();
     rule.steps.require(last.at_most(i64::from(i32::MAX)), "tiles are numbered by 32 bits");
@@ -290,7 +290,7 @@ fn tensor_map(rule: &mut Rule, of: &Decision, (operand, copy): (&Operand, &TileC
                 found: vec![(format!("stride of a {mode}"), stride.clone())],
             });
         } else {
-            rule.derive(&name, apart.clone());
+            rule.derive_if_any(&name, apart.clone());
         }
         dims.push(apart.clone().select((*extent).clone(), 1));
         strides.push(apart.select(stride * size, 16));
@@ -341,7 +341,7 @@ fn strides(rule: &mut Rule, operand: &Operand, modes: &[(&str, &Int)]) {
     for (mode, extent) in modes {
         let name = format!("{}_{mode}", operand.param);
         let (stride, single) = (rule.param(&name), (*extent).clone().at_most(1));
-        rule.derive(&name, single.clone().select(0, stride.clone()));
+        rule.derive_if_any(&name, single.clone().select(0, stride.clone()));
         if of_vectors {
             rule.demands.push(Demand {
                 kind: DemandKind::Alignment,

@@ -140,12 +140,12 @@ pub(super) fn rule(decision: &Decision) -> Rule {
             let together = rule.steps.find(TOGETHER);
             let shifted = together.clone().and(at_zero.clone().is(0));
             let vectors = rule.steps.set("vectors", n.clone().ceil_div(vec) + shifted.select(1, 0));
-            rule.derive("vectors", vectors);
-            rule.derive("whole", at_zero.and(n.clone().divides_by(vec)));
-            rule.derive("aligned", together);
+            rule.derive_if_any("vectors", vectors);
+            rule.derive_if_any("whole", at_zero.and(n.clone().divides_by(vec)));
+            rule.derive_if_any("aligned", together);
         }
         Body::Tv { .. } => {
-            rule.derive("aligned", at_zero);
+            rule.derive_if_any("aligned", at_zero);
         }
     }
     let something = Int::all(m.iter().chain([&n]).map(|extent| Int::from(0).less(extent.clone())));
@@ -232,8 +232,8 @@ fn derive_widths(rule: &mut Rule, [aligned, whole]: [&str; 2], vec: i64, width: 
     let width = rule.steps.set(aligned, width);
     let of_rows = widest(vec, |width| extent.clone().divides_by(width)).op(IntOp::Min, width.clone());
     let of_rows = rule.steps.set(whole, of_rows);
-    rule.derive(aligned, width);
-    rule.derive(whole, of_rows);
+    rule.derive_if_any(aligned, width);
+    rule.derive_if_any(whole, of_rows);
 }
 
 /// Blocks for this many items per coordinate of M.

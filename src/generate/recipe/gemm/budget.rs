@@ -1,4 +1,5 @@
-//! How a thread's registers are shared: decided once, printed as facts, asserted by the text.
+//! What an epilogue may take of a consumer's registers: tensors that are kept, and elements that are loaded ahead. How many registers a
+//! consumer has is decided in `tilings`, and what products need is counted by `Tiling::registers`.
 
 use super::tilings::parts_of_tile;
 use super::{Factors, Gemm, ahead, keep};

@@ -39,7 +39,7 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
         help: "launch on parts of the matrices".into(),
     };
     let mut rule = Rule::new(&params(part), reach);
-    let [m, n, k, l] = ["m", "n", "k", "l"].map(|name| rule.param(name));
+    let [m, n, k, l] = ["m", "n", "k", "l"].map(|name| rule.param_or_one(name));
     let [bm, bn, bk] = part.tiling.tile;
     let margin = bk * (part.tiling.stages() + 1);
     for (extent, tile) in [&m, &n, &k, &l].into_iter().zip([bm, bn, margin, 1]) {
@@ -68,7 +68,7 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
         };
         let place = Packed::of(part, &mut rule, &rows, multiplies.clone().and(lies.is(0)), packed);
         if part.isa == Isa::Sm90a {
-            rule.derive(&format!("each_{}", rows.param), Int::from(1).less(rows.batches.clone()));
+            rule.derive_if_any(&format!("each_{}", rows.param), Int::from(1).less(rows.batches.clone()));
             rows.tensor_map(part, &mut rule, copy, multiplies.clone(), Some(&place), part.cuts(operand.name))?;
         }
         packed = place.end;
@@ -97,7 +97,7 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
             for rows in &written {
                 rows.tensor_map(part, &mut rule, part.tiling.copy("TmaD")?, has_map.clone(), None, false)?;
             }
-            rule.derive("passes_l2", Int::from(L2).less(m * n * d.batches.clone() * d.bytes));
+            rule.derive_if_any("passes_l2", Int::from(L2).less(m * n * d.batches.clone() * d.bytes));
             for when in [something.clone().and(has_map.clone()), something.and(has_map.is(0))] {
                 rule.grid(when, [blocks.clone(), 1.into(), 1.into()]);
                 rule.overlaps_where(overlaps.clone());
@@ -116,7 +116,7 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
 /// The partial sums of shared tiles follow the packed operands.
 fn shared_tiles(part: &Part, rule: &mut Rule) {
     let [bm, bn, _] = part.tiling.tile;
-    rule.derive("sums", rule.workspace.clone() / F32);
+    rule.derive_if_any("sums", rule.workspace.clone() / F32);
     let of_a_part = bm * bn * i64::from(part.tiling.cluster_size()) * F32;
     rule.workspace = rule.workspace.clone() + rule.steps.find("sums_of_parts") * of_a_part;
 }
@@ -124,7 +124,7 @@ fn shared_tiles(part: &Part, rule: &mut Rule) {
 /// CTAs of a launch, in clusters, and whether they begin early. At most as many as are resident, and no more than let
 /// each compute equally often.
 fn blocks(part: &Part, rule: &mut Rule) -> (Int, Int) {
-    let l = rule.param("l");
+    let l = rule.param_or_one("l");
     let size = i64::from(part.tiling.cluster_size());
     let [along_m, along_n] = [0, 1].map(|mode| tiles(part, rule, mode));
     // Each group has less than a tile that is not whole.
@@ -148,7 +148,7 @@ fn blocks(part: &Part, rule: &mut Rule) -> (Int, Int) {
     let lines = tiles(part, rule, part.own.along().mode());
     let Grouping { group, overlaps } =
         Grouping::new(&mut rule.steps, part.recipe.dtype, &part.own, [turns, k_tiles.clone(), lines]);
-    rule.derive("group", group.clone());
+    rule.derive_if_any("group", group.clone());
     let launched = match i64::from(part.own.stream_k) {
         _ if part.stays() => staying(part, rule, [clusters.clone(), k_tiles, launched], [group, resident.into()]),
         0 => launched,
@@ -171,7 +171,7 @@ fn tiles(part: &Part, rule: &Rule, mode: usize) -> Int {
 fn staying(part: &Part, rule: &mut Rule, [clusters, k_tiles, even]: [Int; 3], group: [Int; 2]) -> Int {
     let others = tiles(part, rule, 1 - part.own.along().mode());
     let stays = Stays::new(&mut rule.steps, &part.own, [clusters, others, k_tiles, even], group);
-    rule.derive("stays", stays.divides);
+    rule.derive_if_any("stays", stays.divides);
     stays.launched
 }
 
@@ -199,7 +199,7 @@ struct Rows {
 impl Rows {
     fn of(part: &Part, rule: &mut Rule, operand: &Operand) -> Self {
         let [rows, columns] = part.rows(operand.name);
-        let [inner, outer, l] = [columns, rows, "l"].map(|extent| rule.param(extent));
+        let [inner, outer, l] = [columns, rows, "l"].map(|extent| rule.param_or_one(extent));
         let mut strides = stride_params(operand).into_iter();
         let ld_param = strides.by_ref().take(2).flatten().next().unwrap_or_default();
         let param = operand.param.clone();
@@ -213,7 +213,7 @@ impl Rows {
             Some(_) => l,
             None => 1.into(),
         };
-        let (address, ld) = (rule.param(&param), rule.param(&ld_param));
+        let (address, ld) = (rule.param(&param), rule.param_or_one(&ld_param));
         Self { bytes: operand.dtype.bytes().0 as i64, address, inner, outer, ld, ld_param, batches, apart, param }
     }
 
@@ -276,7 +276,7 @@ impl Rows {
             let copied = self.outer.clone().op(IntOp::Min, rows);
             extents[1] = rule.steps.set(&format!("copied_{}", self.param), copied);
             let of_a_row = part.tiling.smem(tensor)?.stage_bytes().0 as i64 / rows;
-            rule.derive(&format!("bytes_{}", self.param), extents[1].clone() * of_a_row);
+            rule.derive_if_any(&format!("bytes_{}", self.param), extents[1].clone() * of_a_row);
         }
         let begin = packed.map_or(Int::from(0), |packed| packed.begin.clone() * self.bytes);
         let address =
@@ -316,12 +316,12 @@ impl Packed {
         let ctas = steps.set(&format!("ctas_{param}"), is.clone().select(ctas, 0));
         let size = is.clone().select(of_one.clone() * batches.clone(), 0);
         let end = steps.set(&format!("end_{param}"), begin.clone() + size);
-        rule.derive(&format!("packs_{param}"), ctas);
-        rule.derive(&format!("packed_{param}"), begin.clone());
-        rule.derive(&format!("from_{ld_param}"), is.clone().select(padded.clone(), ld.clone()));
+        rule.derive_if_any(&format!("packs_{param}"), ctas);
+        rule.derive_if_any(&format!("packed_{param}"), begin.clone());
+        rule.derive_if_any(&format!("from_{ld_param}"), is.clone().select(padded.clone(), ld.clone()));
         if let Some((apart, name)) = apart {
             let several = Int::from(1).less(batches.clone()).select(of_one.clone(), 0);
-            rule.derive(&format!("from_{name}"), is.clone().select(several, apart.clone()));
+            rule.derive_if_any(&format!("from_{name}"), is.clone().select(several, apart.clone()));
         }
         Self { is, begin, ld: padded, of_one, end }
     }

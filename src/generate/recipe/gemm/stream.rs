@@ -76,9 +76,9 @@ impl Shares<Int> {
     pub(super) fn launch(self, rule: &mut Rule, launched: Int) -> Int {
         let of = |number: Int| self.is_shared.clone().select(number, 0);
         for (name, number) in [("k_parts", of(self.parts)), ("k_share", of(self.share)), ("whole", self.whole)] {
-            rule.derive(name, number);
+            rule.derive_if_any(name, number);
         }
-        rule.derive("parts", self.sums);
+        rule.derive_if_any("parts", self.sums);
         rule.steps.set("streaming", self.is_shared.select(self.launched, launched))
     }
 }

@@ -117,14 +117,14 @@ impl Parts {
     /// The grids for extents M, N, K and L below 2^31, and the workspace: a CTA for each tile and piece, or as they are
     /// numbered. Then threads for the elements of the split tiles.
     pub(crate) fn grids(self, rule: &mut Rule, [bm, bn, bk]: [i64; 3], order: &Order) {
-        let [m, n, k, l] = ["m", "n", "k", "l"].map(|name| rule.param(name));
-        let [along_m, along_n, _] = order.extents(&order.tile, |name| rule.param(name));
+        let [m, n, k, l] = ["m", "n", "k", "l"].map(|name| rule.param_or_one(name));
+        let [along_m, along_n, _] = order.extents(&order.tile, |name| rule.param_or_one(name));
         let steps = &mut rule.steps;
         let (tiles_m, tiles_n) = (steps.set("tiles_m", along_m), steps.set("tiles_n", along_n));
         let something = Int::all([&m, &n, &l].map(|extent| Int::from(0).less(extent.clone())));
         match self {
             Parts::Each(parts) => {
-                let [_, _, z] = order.extents(&order.pieces, |name| rule.param(name));
+                let [_, _, z] = order.extents(&order.pieces, |name| rule.param_or_one(name));
                 rule.grid(something.clone(), [tiles_n, tiles_m, z]);
                 if parts > 1 {
                     let blocks = numbered(rule, m.clone() * n.clone());
@@ -139,7 +139,7 @@ impl Parts {
                 let k_tiles = steps.set("k_tiles", k.ceil_div(bk));
                 let CutRule { whole, cut, parts, k_part } = self.cut_rule(steps, [tiles, k_tiles], bk);
                 for (name, value) in [("whole", &whole), ("cut", &cut), ("parts", &parts), ("k_part", &k_part)] {
-                    rule.derive(name, value.clone());
+                    rule.derive_if_any(name, value.clone());
                 }
                 rule.grid(something.clone(), [whole + cut.clone() * parts.clone(), 1.into(), 1.into()]);
                 let reduces = something.and(Int::from(0).less(cut.clone()));

@@ -121,7 +121,7 @@ pub(super) fn join(decision: &Decision, rule: &mut Rule) {
     let [m, n] = ["m", "n"].map(|name| rule.param(name));
     let [tiles, _] = shares(schedule, [m, n.clone()]);
     let parts = rule.steps.set("parts_of_rows", tiles * schedule.rows);
-    rule.derive("parts", parts.clone());
+    rule.derive_if_any("parts", parts.clone());
     let bytes = number(decision.passes.compute()).bytes().0 as i64;
     let something = Int::from(0).less(n.clone());
     rule.workspace = parts * n.clone() * (outputs * bytes);

@@ -52,7 +52,7 @@ const VECTORS: [(&str, &str); 3] = [
 /// Grids, alignment and split-K, from addresses, strides and extents.
 pub(super) fn rule(decision: &Decision) -> Rule {
     let mut rule = Rule::new(&params(decision), reach(decision));
-    let extents = ["m", "n", "k", "l"].map(|name| rule.param(name));
+    let extents = ["m", "n", "k", "l"].map(|name| rule.param_or_one(name));
     let [bm, bn, bk] = decision.tile();
     let margin = bk * (decision.stages() * i64::from(decision.recipe.split_k) + 1);
     for (extent, tile) in extents.iter().zip([bm, bn, margin, 1]) {
@@ -63,7 +63,7 @@ pub(super) fn rule(decision: &Decision) -> Rule {
     for (factor, (name, _)) in VECTORS.into_iter().enumerate() {
         if decision.has_vectors(factor) {
             let aligned = aligned(decision, &rule, factor);
-            rule.derive(name, aligned);
+            rule.derive_if_any(name, aligned);
         }
     }
     rule

@@ -106,8 +106,8 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     let splits = Int::from(0).less(tiles.clone()).and((share.clone() % units).is(0).is(0));
     let splits = steps.set("splits", splits);
     let parts = steps.set("sums", splits.clone().select(ctas.clone() + tiles.clone(), 0));
-    rule.derive("k_share", share);
-    rule.derive("parts", parts.clone());
+    rule.derive_if_any("k_share", share);
+    rule.derive_if_any("parts", parts.clone());
     rule.grid(Int::from(0).less(tiles.clone()), [ctas, 1.into(), 1.into()]);
     let [rows, columns] = REDUCE_TILE;
     rule.grid(splits, [tiles, (bm / rows).into(), (bn / columns).into()]);

@@ -48,12 +48,12 @@ pub(super) fn split(rule: &mut Rule, of: &Decision, [b, sq, hq, hk]: [&Int; 4], 
         None => {
             let all = rule.steps.set("steps_of_keys", keys.ceil_div(step));
             let steps = rule.steps.set("steps_of_split", of.steps_of_split(&units, &all));
-            rule.derive("steps", steps.clone());
+            rule.derive_if_any("steps", steps.clone());
             all.ceil_div(steps)
         }
     };
     let splits = rule.steps.set("splits_of_keys", splits);
-    rule.derive("splits", splits.clone());
+    rule.derive_if_any("splits", splits.clone());
     let works = rule.steps.set("works", Int::from(0).less(outputs.clone()).select(units * splits.clone(), 0));
     for number in [works.clone(), outputs.clone(), outputs.clone() * splits.clone()] {
         rule.steps.require(number.at_most(MOST), "works and rows are numbered by 32 bits");
