@@ -89,7 +89,7 @@ fn a_failing_seed_is_printed_with_the_command_that_replays_it() {
     let output = tool(&["run", &file, "--seeds", "32"]);
     let out = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{out}");
-    assert!(out.contains("error[exec-trap]") && out.contains("of the 32 seeds from 0 to 31 have findings"), "{out}");
+    assert!(out.contains("error[exec-trap]") && out.contains("of the 32 seeds from 0 to 31 are not right"), "{out}");
     let again = out.lines().find_map(|line| line.strip_prefix("  again: ptx-exec ")).expect("a command");
     let words: Vec<&str> = again.split(' ').collect();
     let replayed = tool(&words);

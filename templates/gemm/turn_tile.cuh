@@ -13,8 +13,8 @@ turn_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   auto const crd = make_coord(row, column);
   auto const residue = make_coord(rows - row * size<0>(TilePack{}), columns - column * size<1>(TilePack{}));
   Tensor cS = make_identity_tensor(TilePack{});                                                // (ROWS,COLUMNS) -> (row,column)
-  __shared__ Element smem[cosize_v<SmemT>];
-  Tensor sT = make_tensor(make_smem_ptr(smem), SmemT{});                                       // (ROWS,COLUMNS)
+  __shared__ uint_bit_t<sizeof_bits_v<Element>> smem[cosize_v<SmemT>];                         // 8-bit floats have a constructor
+  Tensor sT = make_tensor(make_smem_ptr<Element>(smem), SmemT{});                              // (ROWS,COLUMNS)
 
   auto const thr_turn = Turn{}.get_slice(threadIdx.x);
   Tensor tS = thr_turn.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)

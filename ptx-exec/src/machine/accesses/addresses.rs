@@ -79,7 +79,7 @@ pub(crate) fn by_address(at: &[u64; 32], bytes: u32, mask: u32, groups: &mut [u3
 
 #[cfg(test)]
 mod tests {
-    use super::places::Pattern;
+    use super::super::places::Pattern;
     use super::{by_address, form};
     use crate::machine::Random;
 

@@ -283,7 +283,7 @@ unsafe fn loops<const V3: bool>(row: VectorLoop, r: Rows, inst: &Inst, mask: u32
 
 #[cfg(test)]
 mod tests {
-    use super::vector::{Row as Lanes, Rows};
+    use super::super::vector::{Row as Lanes, Rows};
     use super::{loops, run};
     use crate::Module;
     use crate::code::{Inst, NONE, Op};

@@ -1,12 +1,12 @@
 //! Laws of the access history. Each faster form keeps and reports the same as lists for each word. It reports a conflict exactly if the
 //! full history of each byte has one.
 
-use super::cell::{Cell, New};
-use super::order::{Clock, WarpClock};
-use super::pages::Form;
-use super::paths::Paths;
-use super::proxy::{self, ProxySpace};
-use super::word::{Access, Flaw, both_strong, ordered};
+use super::super::cell::{Cell, New};
+use super::super::order::{Clock, WarpClock};
+use super::super::pages::Form;
+use super::super::paths::Paths;
+use super::super::proxy::{self, ProxySpace};
+use super::super::word::{Access, Flaw, both_strong, ordered};
 use super::{Conflict, Races, touch};
 use crate::code::Scope;
 use crate::machine::Random;
