@@ -13,7 +13,7 @@ struct Arguments {
 [[ arguments ]]
 };
 
-{% if overlaps %}{% include "launch/grid_pdl.cuh" %}{% else %}{% include "launch/grid.cuh" %}{% endif %}
+[[ grid ]]
 
 // What follows from the arguments.
 struct Launch {
@@ -85,7 +85,7 @@ get_workspace_size(Arguments const& args)
   return prepare(args, launch) == cudaSuccess ? launch.workspace_bytes : 0;
 }
 
-{% if has_workspace %}{% include "launch/with_workspace.cuh" %}{% else %}{% include "launch/without_workspace.cuh" %}{% endif %}
+[[ launch ]]
 
 }  // namespace [[ plan.name() ]]
 }  // namespace cutemplate

@@ -82,7 +82,7 @@ kernel(Params const& params)
       auto const ptr = row_in(params.rotated, params.rotated_stride0, params.rotated_stride1, params.rotated_stride2, row);
       return const_cast<Element*>(ptr);
     };
-    [[ moves[moves.len() - 1].function ]](params, params.hq, from, to, [](Row const&) { return Rounded{}; });
+    [[ self.move_queries() ]](params, params.hq, from, to, [](Row const&) { return Rounded{}; });
 {%- endif %}
   }
 }

@@ -96,11 +96,7 @@ combine(Params const& params)
     CUTE_UNROLL
     for (int v = 0; v < size<0>(part); ++v) {
       float const value = __fmul_rn(state.values(v,n), reciprocal);
-{%- if c.narrow %}
-      rounded_values(v,n) = Element(state.sum == 0 ? 0.0f : __fmul_rn(value, of_values));
-{%- else %}
-      rounded_values(v,n) = Element(state.sum == 0 ? 0.0f : value);
-{%- endif %}
+      rounded_values(v,n) = Element(state.sum == 0 ? 0.0f : [[ c.of_values("value") ]]);
     }
     if (first_element(n) < Value{}) {
       copy_all(StoreO{}, rounded_values(_,n), vector(ptr_O, n));

@@ -4,7 +4,7 @@
   softmax.sink(__fmul_rn(static_cast<float const*>(params.sinks)[work.q.head], 1.44269504088896f), rows_o);
 {%- endif %}
 {%- if c.narrow %}
-  float const of_values = scale_of(params.scalev, work.head_of_keys());
+  float const of_values = scale_of(params.scalev, work.k.head);
 {%- endif %}
   CUTE_UNROLL
   for (int row = 0; row < size<0>(rows_o); ++row) {
@@ -12,11 +12,7 @@
     float const reciprocal = __frcp_rn(sum);
     CUTE_UNROLL
     for (int n = 0; n < size<1>(rows_o); ++n) {
-{%- if c.narrow %}
-      rows_o(row,n) = sum == 0 ? 0 : __fmul_rn(__fmul_rn(rows_o(row,n), reciprocal), of_values);
-{%- else %}
-      rows_o(row,n) = sum == 0 ? 0 : __fmul_rn(rows_o(row,n), reciprocal);
-{%- endif %}
+      rows_o(row,n) = sum == 0 ? 0 : [[ c.of_values("__fmul_rn(rows_o(row,n), reciprocal)") ]];
     }
   }
 {%- if c.lse %}

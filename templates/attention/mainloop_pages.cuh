@@ -24,11 +24,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   Tensor tVcV = copy_v.get_slice(threadIdx.x).partition_S(cV);                                 // (CPY,CPY_N,CPY_K)
   Tensor tVsV = partition_D(copy_v, threadIdx.x, sV);                                          // (CPY,CPY_N,CPY_K,STAGES)
 
-{% if c.narrow -%}
-{% include "attention/fragments_narrow.cuh" %}
-{%- else -%}
-{% include "attention/fragments.cuh" %}
-{%- endif %}
+[[ c.fragments ]]
 
   //
   // The steps of the split that the rows need

@@ -14,8 +14,8 @@ issue(Mma& mma, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC)
   warpgroup_commit_batch();
 }
 
-// A warpgroup's 64 queries of a tile. While S of a step is multiplied, so is P @ V of the step before. Steps that none of its queries
-// sees are left to the other warpgroups.
+// A warpgroup's 64 queries of a tile. While S of a step is multiplied, so is P @ V of the step before.
+// Steps that none of its queries sees are left to the other warpgroups.
 CUTE_DEVICE
 void
 attend(Params const& params, Work const& work, SharedStorage& shared, Positions& at, Turns const& turns)

@@ -11,7 +11,7 @@ CUTE_DEVICE
 Params
 scaled(Params params, Work const& work)
 {
-  params.scale = __fmul_rn(params.scale, scale_of(params.scalek, work.head_of_keys()));
+  params.scale = __fmul_rn(params.scale, scale_of(params.scalek, work.k.head));
   return params;
 }
 

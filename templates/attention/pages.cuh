@@ -6,10 +6,9 @@
 #pragma once
 
 #include <cute/tensor.hpp>
-{%- if c.narrow %}
-#include <cutlass/numeric_conversion.h>
-{%- endif %}
-#include <cutlass/fast_math.h>
+{%- for header in c.headers %}
+#include <[[ header ]]>
+{%- endfor %}
 
 #include "[[ c.plan.name() ]]_params.h"
 

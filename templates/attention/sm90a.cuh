@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cute/tensor.hpp>
-{%- for header in headers %}
+{%- for header in c.headers %}
 #include <[[ header ]]>
 {%- endfor %}
 #include <cutlass/arch/barrier.h>

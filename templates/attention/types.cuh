@@ -1,10 +1,7 @@
 using Params  = [[ c.plan.name() ]]_params;
-{% if c.narrow -%}
-using Element = [[ c.element ]];                 // Q and O
-using Stored  = float_e4m3_t;                 // K and V
-{% else -%}
-using Element = [[ c.element ]];                 // Q, K, V and O
-{% endif -%}
+{% for a in c.elements -%}
+using [[ a.name|fmt("{:<7}") ]] = [[ a.ty ]];                 // [[ a.comment ]]
+{% endfor -%}
 using Head    = [[ c.head ]];  // elements of a row of Q and K
 using Value   = [[ c.value ]];  // elements of a row of V and O
 

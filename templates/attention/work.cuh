@@ -21,9 +21,6 @@ struct Work
   CUTE_DEVICE int rows() const { return len_q; }
   CUTE_DEVICE int query(int row) const { return first + row; }
   CUTE_DEVICE int head(int) const { return q.head; }
-{%- if c.narrow %}
-  CUTE_DEVICE int head_of_keys() const { return k.head; }
-{%- endif %}
 };
 
 // With a diagonal the last queries see the most keys: they come first, so that no CTA begins with much work late.

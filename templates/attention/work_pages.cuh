@@ -23,9 +23,6 @@ struct Work
   CUTE_DEVICE int rows() const { return len_q * group; }
   CUTE_DEVICE int query(int row) const { return (first + row) / group; }
   CUTE_DEVICE int head(int row) const { return q.head + (first + row) % group; }
-{%- if c.narrow %}
-  CUTE_DEVICE int head_of_keys() const { return k.head; }
-{%- endif %}
 
   // The number of a row among all rows of O, heads first.
   CUTE_DEVICE

@@ -56,9 +56,10 @@ void
 read_ahead(Params const& params, Crd const& crd_D, int part, Words&& words)
 {
 {%- for (t, [first, count]) in self.ahead() %}
-  Tensor tRr[[ t.read_name() ]] = read_[[ t.is.param ]]<true, copies>(params, crd_D, 0, part, 0);                     // (CPY,CPY_PART)
-  static_assert(words_of<decltype(tRr[[ t.read_name() ]])> == [[ count ]], "registers of a thread for a part");
-  leave(tRr[[ t.read_name() ]], words, words_[[ t.is.param ]]);
+{%- let x = t.read_name() %}
+  Tensor tRr[[ x ]] = read_[[ t.is.param ]]<true, copies>(params, crd_D, 0, part, 0);                     // (CPY,CPY_PART)
+  static_assert(words_of<decltype(tRr[[ x ]])> == [[ count ]], "registers of a thread for a part");
+  leave(tRr[[ x ]], words, words_[[ t.is.param ]]);
 {%- endfor %}
 }
 

@@ -10,26 +10,29 @@ consume(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD co
   Release const release(tiles);
   PipeState pipe;
   Team team = of;
-{%- if !c.streams_k() && !c.groups_k() %}
+{%- match c.counts() %}
+{%- when Counts::Alike %}
   int const k_tiles = tiles.k_tiles(ceil_div(params.k, size<1>(TileA{})));
   if constexpr (teams > 1) {
     tiles.advance(team.index);  // to this team's first tile
     team.skip(pipe, team.index * k_tiles);
   }
-{%- endif %}
+{%- when Counts::OfShares | Counts::OfGroups %}
+{%- endmatch %}
   Store<TmaStore, SD> store{params, sD, tiles.rank_k};
   cudaGridDependencySynchronize();  // PDL: the kernel before this one has finished
   for (; tiles.has_tile(); tiles.advance(teams)) {
     auto const crd_D = tiles.crd();                                                            // (m,n[[ c.modes_l() ]])
-{%- if c.streams_k() %}
+{%- match c.counts() %}
+{%- when Counts::Alike %}
+{%- when Counts::OfShares %}
     int const k_tiles = tiles.k_tiles();
     // Else two paths define the accumulators, and ptxas moves them before WGMMA has ended (C7514).
     __builtin_assume(!TmaStore || k_tiles > 0);
-{%- endif %}
-{%- if c.groups_k() %}
+{%- when Counts::OfGroups %}
     team.k = group_of_k(params, crd_D).k;
     int const k_tiles = ceil_div(team.k, size<1>(TileA{}));
-{%- endif %}
+{%- endmatch %}
     multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, team, [] {});
     if constexpr (teams > 1) {
       team.skip(pipe, (teams - 1) * k_tiles);

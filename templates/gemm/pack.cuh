@@ -1,16 +1,15 @@
-{%- if c.any_packs() -%}
+{%- for way in c.ways_to_pack() -%}
+{%- match way %}
+{%- when Way::AsItLies -%}
 {% include "gemm/pack_tile.cuh" %}
-
-{% endif %}
-{%- if c.gathers() -%}
+{%- when Way::Gathered -%}
 {% include "gemm/gather_tile.cuh" %}
-
-{% endif -%}
-{%- if c.any_turns() -%}
+{%- when Way::Turned -%}
 {% include "gemm/turn_tile.cuh" %}
+{%- endmatch %}
 
-{% endif -%}
-{% let a = c.operands[0] %}
+{% endfor %}
+{%- let a = c.operands[0] %}
 {%- let b = c.operands[1] -%}
 // Packs A, B or both for the entry that multiplies.
 CUTE_DEVICE

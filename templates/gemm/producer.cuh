@@ -1,66 +1,3 @@
-{%- if c.part.stays() -%}
-{% include "gemm/resident.cuh" %}
-{%- else -%}
-{% include "gemm/streamed.cuh" %}
-{%- endif %}
-{% for t in c.factors() %}
-// The matrix of [[ t.is.name ]] that a tile multiplies. An operand may have one for all batches.
-template <class Crd>
-CUTE_DEVICE
-int
-matrix_[[ t.is.param ]](Params const& params, Crd const& crd)
-{
-{%- if t.has_l() %}
-  return get<2>(crd) * params.each_[[ t.is.param ]];
-{%- else %}
-  return 0;
-{%- endif %}
-}
-{% endfor %}
-// The k-tile at (x,k_tile), of matrix l where there are batches.
-template <class T>
-CUTE_DEVICE
-auto
-k_tile_at(T const& tensor, int x, int k_tile, int l)
-{
-{%- match c.ranks_differ() %}
-{%- when true %}
-  if constexpr (T::rank > 3) {
-{%- when false %}
-  if constexpr (batched) {
-{%- endmatch %}
-    return tensor(_,x,k_tile,l);
-  } else {
-    return tensor(_,x,k_tile);
-  }
-}
-
-{%- match c.grouped() %}
-{%- when true %}
-
-// A box of A, from the first row of a tile's group on. The rows behind the group are those of others; no sum has them.
-template <class T, class Row, class Crd>
-CUTE_DEVICE
-auto
-from_group(T const& box, Row const& row, Crd const& crd)
-{
-  return make_tensor(box.data() + as_arithmetic_tuple(get<3>(crd) * row), box.layout());
-}
-{%- when false %}
-{%- endmatch %}
-
-{%- if c.groups_k() %}
-
-// A box at some k later.
-template <class T, class Step>
-CUTE_DEVICE
-auto
-later(T const& box, Step const& step)
-{
-  return make_tensor(box.data() + as_arithmetic_tuple(step), box.layout());
-}
-{%- endif %}
-
 // One thread issues the TMA loads of this CTA's k-tiles as stages become empty.
 template <class SA, class SB>
 CUTE_DEVICE
@@ -129,20 +66,12 @@ produce(Params const& params, Scheduler tiles, SA const& sA, SB const& sB, Barri
 {%- when false %}
         Tensor tAgA_k = k_tile_at(tAgA, get<0>(crd), k_tile, matrix_a(params, crd));           // (TMA)
 {%- endmatch %}
-{%- if c.groups_k() %}
-        copy_all(TmaA{}.with(&params.map_a, mbarrier, mask_a), later(tAgA_k, group.begin * stride<1>(mA)), tAsA(_,pipe.stage));
-{%- else %}
-        copy_all(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA_k, tAsA(_,pipe.stage));
-{%- endif %}
+        copy_all(TmaA{}.with(&params.map_a, mbarrier, mask_a), [[ c.box_of("A") ]], tAsA(_,pipe.stage));
         of_a.loaded(params);
       }
       if (of_b.lacks > 0) {
         Tensor tBgB_k = k_tile_at(tBgB, get<1>(crd), k_tile, matrix_b(params, crd));           // (TMA)
-{%- if c.groups_k() %}
-        copy_all(TmaB{}.with(&params.map_b, mbarrier, mask_b), later(tBgB_k, group.begin * stride<1>(mB)), tBsB(_,pipe.stage));
-{%- else %}
-        copy_all(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB_k, tBsB(_,pipe.stage));
-{%- endif %}
+        copy_all(TmaB{}.with(&params.map_b, mbarrier, mask_b), [[ c.box_of("B") ]], tBsB(_,pipe.stage));
         of_b.loaded(params);
       }
       pipe.advance();

@@ -54,35 +54,12 @@ produce_scales(Copy const& copy, Scheduler tiles, MS const& mS, SS const& sS, Ba
     [[ c.scale() ]] const* next = &gS(row, first);                                                       // of the next k-tile
     CUTE_NO_UNROLL
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-{%- if c.has_exponents() %}
-      // They arrive while the stage is still read.
-      uint8_t exponents[decltype(size(tScS))::value];
-      CUTE_UNROLL
-      for (int i = 0; i < size(tScS); ++i) {
-        bool const is_inside = lane < size(copy) && row + i * size(copy) * Granule < end;
-        exponents[i] = is_inside ? next[i * apart] : 0;
-      }
-{%- endif %}
-      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // on a new barrier, a wait for the previous phase returns at once
-      Tensor tSsS_k = tSsS(_,_,_,pipe.stage);                                                  // (CPY,CPY_GRANULES,_1)
-      CUTE_UNROLL
-      for (int i = 0; i < size(tScS); ++i) {
-        if (lane < size(copy)) {
-{%- if c.has_exponents() %}
-          tSsS_k(i) = power_of_two(exponents[i]);
-{%- else %}
-          bool const is_inside = row + i * size(copy) * Granule < end;
-          SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>::copy(next[i * apart], tSsS_k(i), is_inside);
-{%- endif %}
-        }
-      }
-      next += stride<1>(gS);
-{%- if c.has_exponents() %}
-      barriers.full[pipe.stage].arrive();
-{%- else %}
-      // Every lane arrives when its copies are there.
-      cutlass::arch::cpasync_barrier_arrive_noinc(reinterpret_cast<uint64_t*>(&barriers.full[pipe.stage]));
-{%- endif %}
+{%- match c.scale_type() %}
+{%- when ScaleType::F32 %}
+{% include "gemm/scales_f32.cuh" %}
+{%- when ScaleType::Ue8m0 %}
+{% include "gemm/scales_ue8m0.cuh" %}
+{%- endmatch %}
       pipe.advance();
     }
   }

@@ -58,51 +58,52 @@ static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == [[ arrivals.b
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
 {% include "copy_all.cuh" %}
-{% if c.cuts() %}
+{% for section in self.sections() %}
+{% match section %}
+{%- when Section::Outside -%}
 {% include "gemm/outside.cuh" %}
-{% endif %}
+{%- when Section::Resident -%}
+{% include "gemm/resident.cuh" %}
+{%- when Section::Streamed -%}
+{% include "gemm/streamed.cuh" %}
+{%- when Section::KTile -%}
+{% include "gemm/k_tile.cuh" %}
+{%- when Section::FromGroup -%}
+{% include "gemm/from_group.cuh" %}
+{%- when Section::Later -%}
+{% include "gemm/later.cuh" %}
+{%- when Section::Producer -%}
 {% include "gemm/producer.cuh" %}
-
+{%- when Section::Pack -%}
 {% include "gemm/pack.cuh" %}
-{% if !c.reads().is_empty() %}
+{%- when Section::Read -%}
 {% include "gemm/read.cuh" %}
-{% endif %}
-{%- if !r.ahead.is_empty() %}
+{%- when Section::Ahead -%}
 {% include "gemm/ahead.cuh" %}
-{% endif %}
+{%- when Section::Round -%}
 {% include "gemm/round.cuh" %}
-
+{%- when Section::TmaStore -%}
 {% include "gemm/tma_store.cuh" %}
-
-{% if c.scatters() -%}
+{%- when Section::Scatter -%}
 {% include "gemm/scatter.cuh" %}
-
-{% endif -%}
+{%- when Section::Store -%}
 {% include "gemm/store.cuh" %}
-{% if c.streams_k() %}
+{%- when Section::StreamK -%}
 {% include "gemm/stream_k.cuh" %}
-{% endif %}
-{% match c.promotes() %}
-{%- when Some([k_tiles, elements]) -%}
+{%- when Section::Promoted([k_tiles, elements]) -%}
 {% include "gemm/mainloop_promoted.cuh" %}
-{%- when None -%}
+{%- when Section::Wgmma -%}
 {% include "gemm/mainloop_wgmma.cuh" %}
-{%- endmatch %}
-
-{% if let Some(t) = c.scale_d() -%}
+{%- when Section::Quantise(t) -%}
 {% include "gemm/quantise.cuh" %}
-
-{% endif %}
-{%- if r.keeps() -%}
+{%- when Section::Keep -%}
 {% include "gemm/keep.cuh" %}
-
-{% endif %}
-{%- if r.has_meanwhile() -%}
+{%- when Section::Overlapped -%}
 {% include "gemm/consumer_overlapped.cuh" %}
-{%- else -%}
+{%- when Section::Consumer -%}
 {% include "gemm/consumer.cuh" %}
-{%- endif %}
-
+{%- endmatch %}
+{% endfor %}
 template <bool TmaStore>
 CUTE_DEVICE
 void

@@ -38,25 +38,14 @@ static_assert([[ a.condition ]], "[[ a.what ]]");
 {% endfor %}
 {% include "partition.cuh" %}
 
-{% match c.grouped() %}
-{%- when true %}
+{% match c.groups() %}
+{%- when Groups::Rows | Groups::Masked %}
 {%- include "gemm/groups.cuh" %}
-{%- when false -%}
-// The matrix of a tile's batch. Without batches a tensor is a single matrix.
-template <class T, class Crd>
-CUTE_DEVICE
-auto
-of_batch(T const& tensor, Crd const& crd)
-{
-  if constexpr (batched) {
-    return tensor(_,_,get<2>(crd));
-  } else {
-    return tensor;
-  }
-}
-{%- if c.groups_k() %}
+{%- when Groups::K -%}
+{% include "gemm/of_batch.cuh" %}
 {%- include "gemm/groups_k.cuh" %}
-{%- endif %}
+{%- when Groups::None -%}
+{% include "gemm/of_batch.cuh" %}
 {%- endmatch %}
 
 // Hides a value from the optimiser, so that what depends on it is recomputed instead of held in registers.

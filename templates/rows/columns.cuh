@@ -20,17 +20,7 @@ reduce_rows([[ plan.name() ]]_params const& params)
   Tensor cAll = make_identity_tensor(make_shape(params.m, params.n));  // (M,N) -> (m,n)
   Tensor cRow = local_tile(cAll, Tile{}, make_coord(0, rank));  // (ROWS,COLUMNS) -> (m,n)
   Tensor tcRow = typename Walk::Columns{}.get_slice(threadIdx.x).partition_S(cRow);  // (CPY,CPY_M,CHUNKS) -> (m,n)
-{% if stages > 1 %}{% include "rows/ahead.cuh" %}
-{% endif %}  int const tiles = ceil_div(params.m, size<0>(Tile{}));
-  for (int tile = first; tile < tiles; tile += step) {
-{% if stages > 1 %}    ask<Walk>(params, tile + (Stages - 1) * step, rank, (columns.slot + Stages - 1) % Stages);
-    cp_async_wait<Stages - 1>();
-{% endif %}    traverse<Walk>(params, tile, rank, columns);
-{% if stages > 1 %}    columns.slot = (columns.slot + 1) % Stages;
-{% endif %}    if constexpr (Meets) {
-      __syncthreads();  // every warp has read what the next tile overwrites
-    }
-  }
+[[ tiles ]]
 
   Tensor mPart = parts_of(params);  // (PARTS,N,OUTPUTS)
   int const part = first * size<0>(Tile{}) + get<0>(tcRow(_0{}));

@@ -1,7 +1,7 @@
 
 
   // The lanes that have the best of all find its column, in the one vector where it is.
-  auto const best[[ r.value ]] = of_lanes<[[ r.op ]]::Most, [[ d.schedule.threads.min(32) ]]>(state[[ r.value ]].x);
+  auto const best[[ r.value ]] = of_lanes<[[ r.op ]]::Most, [[ d.schedule.lanes() ]]>(state[[ r.value ]].x);
   int column[[ r.value ]] = INT32_MAX;
   if (state[[ r.value ]].column != INT32_MAX && [[ r.op ]]::alike(state[[ r.value ]].x, best[[ r.value ]])) {
     [[ "[[maybe_unused]]" ]] int const i = state[[ r.value ]].column / Chunks;

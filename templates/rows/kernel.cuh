@@ -6,9 +6,9 @@
 #pragma once
 
 #include <cute/tensor.hpp>
-{%- if d.schedule.cluster > 1 %}
-#include <cutlass/arch/barrier.h>
-{%- endif %}
+{%- for header in headers %}
+#include <[[ header ]]>
+{%- endfor %}
 
 #include "[[ plan.name() ]]_params.h"
 

@@ -3,10 +3,16 @@ template <class Walk>
 struct Partials {
   using Own = decltype(typename Walk::Columns{}.get_slice(0).partition_S(make_identity_tensor(Tile{})));  // (CPY,CPY_M,CHUNKS)
   using Values = decltype(make_tensor<Number>(make_shape(size<0>(declval<Own>()), size<2>(declval<Own>()))));  // (VEC,CHUNKS)
-{% for o in outputs %}  Values [[ o.of.name ]];
-{% endfor %}{% for t in weights %}  Part<Walk, Element[[ t.name ]], typename Walk::Load[[ t.name ]]> [[ t.name ]];
-{% endfor %}{% if stages > 1 %}  int slot = 0;  // the stage of its rows
-{% endif %}
+{%- for o in outputs %}
+  Values [[ o.of.name ]];
+{%- endfor %}
+{%- for t in weights %}
+  Part<Walk, Element[[ t.name ]], typename Walk::Load[[ t.name ]]> [[ t.name ]];
+{%- endfor %}
+{%- if queues %}
+  int slot = 0;  // the stage of its rows
+{%- endif %}
+
   CUTE_DEVICE
   Partials()
   {

@@ -32,7 +32,8 @@ queue_[[ t.name ]]()
   return make_tensor(make_smem_ptr(shared_storage().s[[ t.name ]]), typename Walk::Smem[[ t.name ]]{});  // (ROWS,COLUMNS,STAGES)
 }
 {% endfor %}
-// Asks for a tile of rows; there is none past the last. Each thread copies what it reads later, so that no other thread has to wait for it.
+// Asks for a tile of rows; there is none past the last.
+// Each thread copies what it reads later, so that no other thread has to wait for it.
 template <class Walk>
 CUTE_DEVICE
 void

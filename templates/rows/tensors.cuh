@@ -46,12 +46,13 @@
   }
 {%- endfor %}
 {%- for (t, row) in self.gathered() %}
+{%- let (x, modes) = (t.name, t.modes.as_str()) %}
   bool const is_row = rowIndex >= 0 && rowIndex < params.rows;
   if (m < params.m && !is_row) {
     __trap();  // the index names no row
   }
-  auto const ptr_[[ t.name ]] = static_cast<[[ t.pointee ]]*>(params.[[ t.param ]]) + int64_t(rowIndex)[[ row ]];
-  Tensor m[[ t.name ]] = make_tensor(make_gmem_ptr(ptr_[[ t.name ]]), [[ t.shape ]], [[ t.strides ]]);  // [[ t.modes ]], each row the thread's
+  auto const ptr_[[ x ]] = static_cast<[[ t.pointee ]]*>(params.[[ t.param ]]) + int64_t(rowIndex)[[ row ]];
+  Tensor m[[ x ]] = make_tensor(make_gmem_ptr(ptr_[[ x ]]), [[ t.shape ]], [[ t.strides ]]);  // [[ modes ]], each row the thread's
 {%- endfor %}
 {%- for t in self.moved() %}
   Tensor g[[ t.name ]] = local_tile(m[[ t.name ]], Tile{}, cta_crd);  // (ROWS,COLUMNS,TILES)
@@ -60,9 +61,11 @@
   Tensor r[[ t.name ]] = make_fragment_like(t[[ t.name ]](_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
 {%- endfor %}
 {%- for t in self.of(Kind::Queued) %}
-  Tensor w[[ t.name ]] = typename Walk::Load[[ t.name ]]{}.get_slice(threadIdx.x).partition_S(queue_[[ t.name ]]<Walk>());  // (CPY,CPY_M,CHUNKS,STAGES)
-  Tensor r[[ t.name ]] = make_fragment_like(w[[ t.name ]](_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
-  move_all<Walk, typename Walk::Load[[ t.name ]]>(inside_of(rank), w[[ t.name ]](_, _, _, columns.slot), r[[ t.name ]]);
+{%- let x = t.name %}
+  auto const thr_[[ x ]] = typename Walk::Load[[ x ]]{}.get_slice(threadIdx.x);
+  Tensor w[[ x ]] = thr_[[ x ]].partition_S(queue_[[ x ]]<Walk>());  // (CPY,CPY_M,CHUNKS,STAGES)
+  Tensor r[[ x ]] = make_fragment_like(w[[ x ]](_, _, _, _0{}));  // (CPY,CPY_M,CHUNKS)
+  move_all<Walk, typename Walk::Load[[ x ]]>(inside_of(rank), w[[ x ]](_, _, _, columns.slot), r[[ x ]]);
 {%- endfor %}
 {%- for t in self.of(Kind::Resident) %}
   auto const& r[[ t.name ]] = columns.[[ t.name ]];  // (CPY,CPY_M,CHUNKS)

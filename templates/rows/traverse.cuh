@@ -58,7 +58,7 @@
 {%- include "rows/find.cuh" %}
 {%- endfor %}
 {%- for r in s.of_rows() %}
-  state[[ r.value ]] = of_lanes<[[ r.op ]], [[ d.schedule.threads.min(32) ]]>(state[[ r.value ]]);
+  state[[ r.value ]] = of_lanes<[[ r.op ]], [[ d.schedule.lanes() ]]>(state[[ r.value ]]);
 {%- endfor %}
 {%- for r in s.of_groups() %}
   Tensor group[[ r.value ]] = make_tensor<Number>(Groups[[ r.value ]]{});  // (GROUPS,CHUNKS)
@@ -67,9 +67,13 @@
     group[[ r.value ]](i) = [[ r.op ]]::result(of_lanes<[[ r.op ]], [[ r.lanes ]]>(states[[ r.value ]](i)));
   }
 {%- endfor %}
-{%- if s.meets %}
+{%- match s.meeting %}
+{%- when Meeting::None %}
+{%- when Meeting::Warps %}
 {%- include "rows/meet.cuh" %}
-{%- endif %}
+{%- when Meeting::Ctas %}
+{%- include "rows/meet_ctas.cuh" %}
+{%- endmatch %}
 {%- for r in s.of_rows() %}
   Number const value[[ r.value ]] = [[ r.op ]]::result(state[[ r.value ]]);
 {%- for second in r.second %}

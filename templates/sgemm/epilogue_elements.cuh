@@ -6,7 +6,8 @@
   CUTE_UNROLL
   for (int i = 0; i < size<0>(tCrC); ++i) {
 {% for t in c.reads() %}    Tensor tCr[[ t.read_name() ]] = make_tensor<float>(shape<1>(tCrC));  // (TN)
-{% endfor %}{% if !c.reads().is_empty() %}    CUTE_UNROLL
+{% endfor %}
+{%- if !c.reads().is_empty() %}    CUTE_UNROLL
     for (int j = 0; j < size<1>(tCrC); ++j) {
       if (elem_less(tCcD(i, j), shape(mD))) {
 {% for t in c.reads() %}        tCr[[ t.read_name() ]](j) = [[ t.load("tCg", "(i, j)") ]];

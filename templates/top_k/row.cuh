@@ -1,5 +1,5 @@
-// A lower bound of the K-th largest of the row: each full warp has K / warps elements that are as large. A warp's threads name one each:
-// where K is more than all of them have, there is no bound.
+// A lower bound of the K-th largest of the row: each full warp has K / warps elements that are as large.
+// A warp's threads name one each: where K is more than all of them have, there is no bound.
 CUTE_DEVICE
 uint32_t
 bound_of(Shared& shared, uint32_t largest, int full)

@@ -36,10 +36,9 @@ static_assert([[ a.condition ]], "[[ a.what ]]");
 struct Stages {
   alignas(128) Element a[cosize_v<SmemA>];
   alignas(16) int32_t w[cosize_v<SmemW>];
-  alignas(16) Element s[cosize_v<SmemS>];
-{%- if d.recipe.zeros %}
-  alignas(16) uint8_t z[cosize_v<SmemZ>];
-{%- endif %}
+{%- for t in of_groups %}
+  alignas(16) [[ t.element ]] [[ t.array ]][cosize_v<Smem[[ t.name ]]>];
+{%- endfor %}
 };
 
 union SharedStorage {

@@ -2,12 +2,11 @@
                           make_stride(params.lda, _1{}));                                      // (M,K)
   Tensor mW = make_tensor(make_gmem_ptr(static_cast<int32_t const*>(params.w)), make_shape(params.n / 64, params.k * 8),
                           make_stride(int64_t(params.w_row) * 64, _1{}));                      // (N/64,WORDS)
-  Tensor mS = make_tensor(make_gmem_ptr(static_cast<Element const*>(params.scales)), make_shape(groups, params.n),
-                          make_stride(params.ldscales, _1{}));                                 // (K/GROUP,N)
-{%- if d.recipe.zeros %}
-  Tensor mZ = make_tensor(make_gmem_ptr(static_cast<uint8_t const*>(params.zeros)), make_shape(groups, params.n),
-                          make_stride(params.ldzeros, _1{}));                                  // (K/GROUP,N)
-{%- endif %}
+{%- for t in of_groups %}
+{%- let x = t.name %}
+  Tensor m[[ x ]] = make_tensor(make_gmem_ptr([[ t.pointer ]]), make_shape(groups, params.n),
+                          [[ t.strides|fmt("{:<69}") ]]// (K/GROUP,N)
+{%- endfor %}
   Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});                                   // (BM,BK,STAGES)
   Tensor sW = make_tensor(make_smem_ptr(shared.w), SmemW{});                                   // (BN/64,WORDS,STAGES)
   Tensor sS = make_tensor(make_smem_ptr(shared.s), SmemS{});                                   // (GROUPS,BN,STAGES)

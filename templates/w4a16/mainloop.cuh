@@ -50,7 +50,7 @@ multiply(Params const& params, Crd const& crd_D, int first, int end, int slice, 
     for (int k = 0; k < size<2>(tCrA); ++k) {
       if (k * 16 % group == 0) {
         int const row = k * 16 / group;
-        of = quantiser_of(&sS(row,column,smem_pipe_read){% if d.recipe.zeros %}, &sZ(row,column,smem_pipe_read){% endif %}, odd);
+        of = quantiser_of([[ self.at_group("(row,column,smem_pipe_read)") ]], odd);
       }
       uint4 const four = *reinterpret_cast<uint4 const*>(&tXsW(_0{},_0{},k,smem_pipe_read));
       uint32_t const words[4] = {four.x, four.y, four.z, four.w};

@@ -76,7 +76,7 @@ const DEFECTS: &[Defect] = &[
     Defect {
         what: "the scale of another head of K",
         settings: NARROW,
-        from: "scale_of(params.scalek, work.head_of_keys())",
+        from: "scale_of(params.scalek, work.k.head)",
         to: "scale_of(params.scalek, 0)",
     },
     Defect {

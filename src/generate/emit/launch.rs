@@ -22,11 +22,30 @@ struct Launch<'a> {
     entries: Vec<EntryText<'a>>,
     /// Bytes.
     workspace: String,
-    /// Whether an entry may leave something for the next.
-    has_workspace: bool,
     runs_on: String,
-    /// Whether an entry may begin while the kernel before it ends.
-    overlaps: bool,
+    grid: Grids,
+    launch: Launches,
+}
+
+/// How an entry is launched.
+#[derive(Template)]
+enum Grids {
+    /// After the kernel before it.
+    #[template(path = "launch/grid.cuh")]
+    InTurn,
+    /// It may begin while the kernel before it ends.
+    #[template(path = "launch/grid_pdl.cuh")]
+    Overlapping,
+}
+
+/// The function that callers call.
+#[derive(Template)]
+enum Launches {
+    #[template(path = "launch/without_workspace.cuh")]
+    Plain,
+    /// An entry may leave something for the next.
+    #[template(path = "launch/with_workspace.cuh")]
+    WithWorkspace,
 }
 
 /// A `__global__` function, as it is launched.
@@ -109,9 +128,9 @@ pub(super) fn host_side(plan: &Plan) -> String {
         maps: rule.maps.iter().map(|map| tensor_map(rule, map)).collect(),
         entries: entries.collect(),
         workspace: cxx(&rule.workspace, names),
-        has_workspace: rule.workspace != Int::Const(0),
         runs_on: runs_on(plan),
-        overlaps,
+        grid: if overlaps { Grids::Overlapping } else { Grids::InTurn },
+        launch: if rule.workspace == Int::Const(0) { Launches::Plain } else { Launches::WithWorkspace },
     })
 }
 

@@ -36,6 +36,15 @@ impl Compute {
         }
     }
 
+    /// The type of its values.
+    pub(crate) fn dtype(self) -> DType {
+        match self {
+            Compute::F32 => DType::F32,
+            Compute::F64 => DType::F64,
+            Compute::I32 => DType::I32,
+        }
+    }
+
     /// The C++ type.
     pub fn cxx(self) -> &'static str {
         match self {

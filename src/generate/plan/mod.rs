@@ -13,7 +13,7 @@ mod given;
 mod name;
 mod operand;
 pub(crate) mod own;
-mod params;
+pub(crate) mod params;
 mod problem_shape;
 mod product;
 mod reference;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use cutemplate::digest::Digest;
-use cutemplate::plan::Plan;
+use cutemplate::plan::{Entry, Plan};
 
 use super::emitted::Files;
 use super::text_facts::Text;
@@ -12,8 +12,9 @@ use super::whole;
 
 const HEAD: &str = "\
 # The files that the kernels of the catalogue are emitted as. `UPDATE_EXPECT=1 cargo test --test plans goldens::` writes this table.
-# A block is a kernel, or one of its texts. A file is kept whole in this folder, or has its sha256 here; `text` is read off the text,
-# all else is what the plan says, and `goldens::agree` compares the two: what must be equal stands here once.
+# A block is a kernel, or one of its texts. Entries that are alike share a line. A file is kept whole in this folder, or has its sha256
+# here; `text` is read off the text, all else is what the plan says, and `goldens::agree` compares the two: what must be equal stands
+# here once.
 ";
 const FILE: &str = "  file";
 
@@ -39,21 +40,46 @@ fn file(block: &mut String, name: &str, files: &Files) {
     let _ = writeln!(block, "{FILE}  {name}  {} lines  {is}", text.lines().count());
 }
 
+/// Entries of a text of which the same is said.
+struct Alike<'p> {
+    names: Vec<&'p str>,
+    is: String,
+    /// On which architectures a multiprocessor has room for how many of its blocks.
+    room: Vec<(String, String)>,
+}
+
+/// Architectures of one occupancy share a line.
+fn room(plan: &Plan, entry: &Entry) -> Vec<(String, String)> {
+    let mut occupancies: Vec<(String, Vec<&str>)> = Vec::new();
+    for arch in plan.targets().archs() {
+        let (Some(registers), Some(occupancy)) = (entry.registers, entry.occupancy(*arch)) else { continue };
+        let text = format!("{occupancy}, if it takes {registers} registers");
+        match occupancies.iter_mut().find(|(of, _)| *of == text) {
+            Some((_, archs)) => archs.push(arch.name()),
+            None => occupancies.push((text, vec![arch.name()])),
+        }
+    }
+    occupancies.into_iter().map(|(occupancy, archs)| (archs.join(", "), occupancy)).collect()
+}
+
+/// The entries of a text.
+fn alike(plan: &Plan) -> Vec<Alike<'_>> {
+    let mut all: Vec<Alike<'_>> = Vec::new();
+    for entry in plan.entries() {
+        let (name, is, room) = (entry.function(plan.name()), entry.to_string(), room(plan, entry));
+        match all.iter_mut().find(|known| known.is == is && known.room == room) {
+            Some(known) => known.names.push(name),
+            None => all.push(Alike { names: vec![name], is, room }),
+        }
+    }
+    all
+}
+
 /// What is decided for one text, and what stands in it.
 fn text(block: &mut String, plan: &Plan, files: &Files) {
-    for entry in plan.entries() {
-        line(block, entry.function(plan.name()), &entry.to_string());
-        // Architectures of one occupancy share a line.
-        let mut occupancies: Vec<(String, Vec<&str>)> = Vec::new();
-        for arch in plan.targets().archs() {
-            let (Some(registers), Some(occupancy)) = (entry.registers, entry.occupancy(*arch)) else { continue };
-            let text = format!("{occupancy}, if it takes {registers} registers");
-            match occupancies.iter_mut().find(|(of, _)| *of == text) {
-                Some((_, archs)) => archs.push(arch.name()),
-                None => occupancies.push((text, vec![arch.name()])),
-            }
-        }
-        occupancies.iter().for_each(|(occupancy, archs)| line(block, &archs.join(", "), occupancy));
+    for entries in alike(plan) {
+        line(block, &entries.names.join(", "), &entries.is);
+        entries.room.iter().for_each(|(archs, occupancy)| line(block, archs, occupancy));
     }
     for tensor in plan.shared() {
         // The example of a conflict follows from the counts.
@@ -61,7 +87,9 @@ fn text(block: &mut String, plan: &Plan, files: &Files) {
         let counts = counts.lines().filter(|text| !text.starts_with("    ")).map(str::trim);
         line(block, "shared", &counts.collect::<Vec<_>>().join("; "));
     }
-    for fact in plan.facts() {
+    // Of a tensor whose banks were counted the layout stands there.
+    let has_banks = |name: &str| plan.shared().iter().any(|tensor| tensor.name == name);
+    for fact in plan.facts().iter().filter(|fact| !has_banks(&fact.name)) {
         // Of a copy and a mix, the reason says which and what of.
         let why = if ["copies", "mix"].contains(&&*fact.name) { format!(" {}", fact.why) } else { String::new() };
         line(block, &fact.name, &format!("{}{why}", fact.value));

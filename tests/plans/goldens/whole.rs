@@ -5,19 +5,15 @@ use std::path::Path;
 
 use super::emitted::{CATALOGUE, FILES, Files};
 
-/// The texts that are kept whole, with the reason for each. Their `.cuh`, `.cu` and `_params.h` are in `tests/goldens`.
-const TEXTS: [(&str, &str); 10] = [
+/// The texts that are kept whole, one of each family with templates of its own, with the reason for each. Their `.cuh` and `.cu` are
+/// in `tests/goldens`.
+const TEXTS: [(&str, &str); 8] = [
     ("append_bf16_128x64_rotary96_queries", "append: rows of pages, pairs that are rotated"),
     (
         "attention_f16_72x40_window_lse_sm90a",
         "attention on sm_90a: TMA, WGMMA with weights in registers, ping-pong, works in turn, online softmax",
     ),
     ("elementwise_add_f16", "elementwise_add, and vectors of elementwise_apply: head, residue, shifted rows"),
-    ("elementwise_apply_f32", "elementwise_apply that transposes through swizzled shared memory"),
-    (
-        "gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80",
-        "gemm on sm_80: cp.async, ldmatrix, stream-K, two outputs",
-    ),
     (
         "gemm_f16_ntt_batched_128x128x64_sm90a",
         "gemm on sm_90a: cooperative, overlapped epilogue with inputs, packing, batches",
@@ -32,13 +28,20 @@ const TEXTS: [(&str, &str); 10] = [
 ];
 
 /// Kernels whose plan and Rust module are kept whole: one with a single text, one with a text for each architecture.
-const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128x64"];
+const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16"];
+
+/// Texts whose parameter struct is kept whole: one of pointers and numbers, one with tensor maps. The table has the sizes of all, and
+/// the module `params` compares each with what Rust packs.
+const PARAMS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128x64_sm90a"];
+
+/// A text of `gemm` that shares tiles along K.
+const STREAM: &str = "gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80";
 
 /// A text with split-K.
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&[&str], &str, &str); 30] = [
+const BY_DIGEST: [(&[&str], &str, &str); 32] = [
     (
         &[
             "attention/narrow.cuh",
@@ -75,7 +78,7 @@ const BY_DIGEST: [(&[&str], &str, &str); 30] = [
             "attention/epilogue.cuh",
         ],
         "attention_f16_72x40_window_lse_sm80",
-        "scores and sums are those of sm_90a; cp.async and ldmatrix are in the whole text of gemm",
+        "scores and sums are those of sm_90a; cp.async and ldmatrix are in the whole text of w4a16",
     ),
     (
         &["gemm/split_k.cuh"],
@@ -107,12 +110,24 @@ const BY_DIGEST: [(&[&str], &str, &str); 30] = [
     (
         &["elementwise_apply/tv.cuh"],
         "elementwise_apply_f16_tv",
-        "shares head, tensors and main loop with the whole ones",
+        "shares head, tensors and main loop with the whole one",
+    ),
+    (
+        &["elementwise_apply/transposed.cuh", "elementwise_apply/turn.cuh"],
+        "elementwise_apply_f32",
+        "shares head and tensors with the whole one, and goes through shared memory as sgemm does",
     ),
     (&["elementwise_apply/tiles.cuh"], "elementwise_apply_f16_tv", "the tiles of that rung"),
     (&["elementwise_apply/tiles_remapped.cuh"], "elementwise_apply_f16_remapped", "the same, renumbered"),
     (
-        &["rows/ahead.cuh", "rows/columns.cuh", "rows/join.cuh", "rows/partials.cuh", "rows/queue.cuh"],
+        &[
+            "rows/ahead.cuh",
+            "rows/columns.cuh",
+            "rows/join.cuh",
+            "rows/partials.cuh",
+            "rows/queue.cuh",
+            "rows/tiles_queued.cuh",
+        ],
         "rows_bf16_1000",
         "columns behind rows; a whole text would repeat those of the norm",
     ),
@@ -139,7 +154,16 @@ const BY_DIGEST: [(&[&str], &str, &str); 30] = [
         "gemm_tf32_nnt_128x192x32_pingpong_sm90a",
         "42 lines beside those of an operand that is packed",
     ),
-    (&["gemm/turns.cuh"], "gemm_f16_sm80", "20 lines; the whole one shares tiles along K"),
+    (
+        &["gemm/sm80.cuh", "gemm/mainloop_cp_async.cuh", "gemm/epilogue.cuh", "gemm/store_part.cuh", "gemm/turns.cuh"],
+        "gemm_f16_sm80",
+        "the epilogue is that of sm_90a; cp.async and ldmatrix are in the whole text of w4a16",
+    ),
+    (
+        &["gemm/stream_k.cuh", "gemm/scheduler_stream_k.cuh", "gemm/turns_stream_k.cuh"],
+        STREAM,
+        "which part of a tile a CTA has; a second text of gemm would be 1,070 lines",
+    ),
     (&["sgemm/block.cuh"], "sgemm_block_2d_tt", "a middle rung below the whole one"),
     (&["sgemm/epilogue_elements.cuh"], "sgemm_block_2d_tt", "the epilogue of that rung, element by element"),
     (&["sgemm/element.cuh"], "sgemm_naive_tt", "49 lines, the simplest rung"),
@@ -147,11 +171,15 @@ const BY_DIGEST: [(&[&str], &str, &str); 30] = [
     (&["sgemm/pipelined_split.cuh"], SPLIT, "which part of K a CTA has"),
     (&["sgemm/reduce.cuh"], SPLIT, "26 lines; the whole one splits the last wave instead"),
     (&["sgemm/pipelined.cuh"], "sgemm_pipelined_tt", "two lines; the whole one splits the last wave"),
-    (&["w4a16/weights_bf16.cuh"], "w4a16_bf16_group128_16x64x64_sm80", "24 lines; the whole one is of f16"),
+    (
+        &["w4a16/weights_bf16.cuh", "w4a16/quantiser.cuh"],
+        "w4a16_bf16_group128_16x64x64_sm80",
+        "24 lines each; the whole one is of f16, and has zero points",
+    ),
 ];
 
 /// Templates without a line that is theirs alone and holds no value: what they emit cannot be told from a text.
-const ONLY_VALUES: [(&str, &str); 15] = [
+const ONLY_VALUES: [(&str, &str); 17] = [
     ("attention/scores.cuh", "how scores become weights, in each text of attention"),
     ("attention/work_of.cuh", "which work a CTA has: of batches, or of sequences"),
     ("attention/rows.cuh", "where the rows of one input begin, in each text of attention"),
@@ -164,17 +192,21 @@ const ONLY_VALUES: [(&str, &str); 15] = [
     ("sgemm/cta_tile.cuh", "the CTA's place in the grid: that of split-K, without parts"),
     ("sgemm/read.cuh", "one epilogue input, in each text of sgemm with vectors"),
     ("sgemm/tensors.cuh", "the tensors of each text of sgemm"),
+    ("rows/meet_ctas.cuh", "what CTAs of a row tell each other: `recipes` runs clusters"),
+    ("rows/tiles.cuh", "the tiles of rows of a CTA: those that queue, without the queue"),
     ("rows/walk.cuh", "which thread has which element, twice in each text of rows"),
     ("sgemm/types.cuh", "types and banks, in each text of sgemm with shared memory"),
     ("tensor.cuh", "one tensor, in each text"),
 ];
 
 /// Templates that no kernel of the catalogue has.
-const ELSEWHERE: [(&str, &str); 18] = [
+const ELSEWHERE: [(&str, &str); 22] = [
     ("gemm/groups.cuh", "groups of rows: `exec_ptx` runs products of them"),
+    ("gemm/from_group.cuh", "the k-tile of such a group: the same"),
     ("gemm/scheduler_grouped.cuh", "which group a tile is of: the same"),
     ("gemm/store_group.cuh", "the last rows of a group: the same"),
     ("gemm/groups_k.cuh", "groups along K: `exec_ptx` runs products of them"),
+    ("gemm/later.cuh", "the k-tile of such a group: the same"),
     ("gemm/cooperative_k.cuh", "the last k-tile of such a group: the same"),
     ("gemm/gather_tile.cuh", "rows of A that an index names: `exec_ptx::grouped` runs products of them"),
     ("gemm/scatter.cuh", "rows of D that an index names: the same"),
@@ -182,6 +214,8 @@ const ELSEWHERE: [(&str, &str); 18] = [
     ("gemm/store_rows.cuh", "the same, by warpgroups"),
     ("gemm/quantise.cuh", "a D with scales of its own: `exec_ptx` runs products with one"),
     ("gemm/scaled.cuh", "scales of blocks: `exec_ptx::narrow` runs them in each kind of tile"),
+    ("gemm/scales_f32.cuh", "how they get into shared memory: the same"),
+    ("gemm/scales_ue8m0.cuh", "the same, of powers of two"),
     ("rows/cluster.cuh", "CTAs that share a row: `recipes` runs clusters"),
     ("rows/met.cuh", "the barriers of those CTAs: the same"),
     (
@@ -197,11 +231,13 @@ const ELSEWHERE: [(&str, &str); 18] = [
 /// The reason why a file is kept whole, if it is.
 pub(super) fn reason(file: &str) -> Option<&'static str> {
     let stem = file.split('.').next().unwrap_or_default();
-    let text = |stem: &str| TEXTS.iter().find(|(text, _)| *text == stem).map(|(_, why)| *why);
     if let Some(kernel) = file.strip_suffix(".plan.txt").or_else(|| file.strip_suffix(".rs.txt")) {
         return KERNELS.contains(&kernel).then_some("the plan and the Rust module of a kernel");
     }
-    text(stem.strip_suffix("_params").unwrap_or(stem))
+    if let Some(params) = stem.strip_suffix("_params") {
+        return PARAMS.contains(&params).then_some("the parameter struct of a text");
+    }
+    TEXTS.iter().find(|(text, _)| *text == stem).map(|(_, why)| *why)
 }
 
 /// The lines of each template that hold no value and no condition and that no other template has.

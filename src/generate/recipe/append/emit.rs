@@ -31,6 +31,13 @@ struct Text<'a> {
     assertions: Vec<Assertion>,
 }
 
+impl Text<'_> {
+    /// The function that moves queries.
+    fn move_queries(&self) -> &'static str {
+        self.moves.last().map_or("", |of| of.function)
+    }
+}
+
 /// A function that moves rows, and the middle of the names of its copies.
 struct Move {
     what: &'static str,

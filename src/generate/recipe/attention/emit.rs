@@ -15,7 +15,10 @@ use crate::units::Bytes;
 struct Common<'a> {
     banner: String,
     plan: &'a Plan,
-    element: &'static str,
+    /// Those of CUTLASS and CuTe that `cute/tensor.hpp` does not include.
+    headers: Vec<&'static str>,
+    /// The types of elements.
+    elements: Vec<Alias>,
     /// Elements of a row of Q and K, and of V and O, as types.
     head: String,
     value: String,
@@ -39,7 +42,19 @@ struct Common<'a> {
     sinks: bool,
     /// Whether K and V have 8 bits, and scales.
     narrow: bool,
+    fragments: Fragments,
     score: Option<Score>,
+}
+
+/// How warps that copy get fragments of Q, K and V.
+#[derive(Template)]
+enum Fragments {
+    /// As they lie in shared memory.
+    #[template(path = "attention/fragments.cuh")]
+    Loaded,
+    /// Those of K and V become 16 bits.
+    #[template(path = "attention/fragments_narrow.cuh")]
+    Widened,
 }
 
 /// The function of scores, and the tensors that it reads.
@@ -102,8 +117,6 @@ struct Pages<'a> {
 #[template(path = "attention/sm90a.cuh")]
 struct Sm90a<'a> {
     c: Common<'a>,
-    /// Those of CuTe that `cute/tensor.hpp` does not include.
-    headers: &'static [&'static str],
     /// How many arrivals complete each ring's barriers.
     arrivals: Arrivals,
     pingpong: bool,
@@ -135,6 +148,11 @@ impl Common<'_> {
     /// The parameters of a work.
     fn params(&self) -> &'static str {
         if self.narrow { "scaled(params, work)" } else { "params" }
+    }
+
+    /// An element of O from the weighted sum of elements of V.
+    fn of_values(&self, sum: &str) -> String {
+        if self.narrow { format!("__fmul_rn({sum}, of_values)") } else { sum.to_owned() }
     }
 }
 
@@ -196,6 +214,31 @@ fn shared(recipe: &Attention, tensor: &SmemTensor) -> Shared {
     Shared { name, param, element, align: tensor.align, lives: tensor.lives }
 }
 
+/// The types of elements: those of Q and O, and of K and V where they are narrower.
+fn elements(recipe: &Attention) -> Vec<Alias> {
+    let alias = |name: &str, ty: &str, comment: &str| Alias {
+        name: name.to_owned(),
+        ty: ty.to_owned(),
+        comment: comment.to_owned(),
+    };
+    let element = emit::element(recipe.dtype);
+    match recipe.is_narrow() {
+        false => vec![alias("Element", element, "Q, K, V and O")],
+        true => vec![alias("Element", element, "Q and O"), alias("Stored", "float_e4m3_t", "K and V")],
+    }
+}
+
+/// The headers of a text.
+fn headers(decision: &Decision) -> Vec<&'static str> {
+    let Decision { recipe, own, tiling, .. } = decision;
+    let converts = recipe.is_narrow().then_some("cutlass/numeric_conversion.h");
+    let divides = recipe.paged.then_some("cutlass/fast_math.h");
+    match own.isa {
+        Isa::Sm80 => converts.into_iter().chain(divides).collect(),
+        Isa::Sm90a => tiling.headers().to_vec(),
+    }
+}
+
 fn registers(tiling: &Tiling, task: Task) -> u32 {
     tiling.roles.iter().find(|role| role.task == task).and_then(|role| role.registers).unwrap_or(0)
 }
@@ -211,7 +254,8 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
     let c = Common {
         banner: emit::banner(plan, path),
         plan,
-        element: emit::element(recipe.dtype),
+        headers: headers(decision),
+        elements: elements(recipe),
         head: emit::int(recipe.head.into()),
         value: emit::int(recipe.value().into()),
         diagonal: recipe.has_diagonal(),
@@ -230,6 +274,7 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         rows: plan.operands().iter().take(3).map(|operand| rows(recipe, operand)).collect(),
         sinks: recipe.sinks,
         narrow: recipe.is_narrow(),
+        fragments: if recipe.is_narrow() { Fragments::Widened } else { Fragments::Loaded },
         score: recipe.is_scored().then(|| Score::new(recipe, score)),
     };
     match own.isa {
@@ -253,7 +298,6 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         Isa::Sm80 => emit::text(&Sm80 { c }),
         Isa::Sm90a => emit::text(&Sm90a {
             c,
-            headers: tiling.headers(),
             arrivals: tiling.arrivals(&tiling.pipelines[0]),
             pingpong: own.pingpong,
             registers: [Task::Produce, Task::Consume].map(|task| registers(tiling, task)),

@@ -3,15 +3,15 @@
 
 use super::decide::{Body, Class, Decision, Tensor};
 use crate::arch::Arch;
-use crate::plan::{Field, Given, Int, IntOp, Merging, ParamStruct, ParamType, Reach, Rule};
-use crate::view::ViewRef;
+use crate::plan::{Field, Given, Int, IntOp, Merging, ParamStruct, ParamType, Reach, Rule, params};
+use crate::view::{Access, ViewRef};
 
 /// The parameter struct: addresses, strides, extents, alignment, scalars.
 pub(super) fn params(decision: &Decision) -> ParamStruct {
     let mut fields: Vec<Field> = Vec::new();
     for (tensor, t) in decision.tensors.iter().enumerate() {
-        let ty = if t.output { ParamType::MutPtr } else { ParamType::ConstPtr };
-        fields.push((t.param.clone(), ty, format!("{}, {}", t.name, t.dtype), Given::Address { tensor }));
+        let access = if t.output { Access::Write } else { Access::Read };
+        fields.push(params::address(tensor, [t.name, &t.param], t.dtype, access));
     }
     let several = decision.m_rank() > 1;
     let number = |i: usize| if several { i.to_string() } else { String::new() };
@@ -48,10 +48,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         fields.push((aligned(t), ParamType::I32, doc, Given::Follows));
         fields.push((whole(t), ParamType::I32, "the same, where columns are whole vectors".into(), Given::Follows));
     }
-    let ty = ParamType::of(decision.checked.compute());
-    let scalars = decision.scalars.iter().enumerate();
-    let doc = "run-time scalar of the function";
-    fields.extend(scalars.map(|(index, name)| (name.clone(), ty, doc.to_owned(), Given::Scalar(index))));
+    fields.extend(params::scalars(&decision.scalars, decision.checked.compute(), "function"));
     ParamStruct::new(fields)
 }
 

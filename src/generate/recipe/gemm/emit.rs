@@ -3,14 +3,18 @@
 mod operands;
 mod order;
 mod scales;
+mod sections;
 
 use askama::Template;
 
+use operands::Way;
+use order::Counts;
 use scales::{ScalesText, scales};
+use sections::Section;
 
-use super::Factors;
 use super::budget::{Budget, Warpgroups, Warps};
 use super::decide::Part;
+use super::{Factors, ScaleType};
 use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::plan::{Groups, Plan};

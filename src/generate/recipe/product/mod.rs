@@ -25,5 +25,5 @@ pub(crate) use predict::Launch;
 pub use problem::Problem;
 pub use record::{Measured, Record};
 #[cfg(feature = "emit")]
-pub(crate) use text::{EpilogueText, Tensor};
+pub(crate) use text::{EpilogueRead, EpilogueText, Tensor};
 pub use words::{Extents, Major};

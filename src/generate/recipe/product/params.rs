@@ -1,8 +1,7 @@
 //! The parameters of a product's kernel: addresses, strides, extents and scalars.
 
 use crate::expr::Compute;
-use crate::plan::{Field, Given, Int, IntOp, ModeStride, Operand, ParamType, Rule};
-use crate::view::Access;
+use crate::plan::{Field, Given, Int, IntOp, ModeStride, Operand, ParamType, Rule, params};
 
 /// The fields of a product, of tensors that are called A `(M,K)`, B `(K,N)`, and `(M,N)` all others.
 pub(crate) struct Fields<'a> {
@@ -23,10 +22,8 @@ pub(crate) fn number(name: &str, doc: &str) -> Field {
 impl Fields<'_> {
     /// Where the operands lie.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = Field> {
-        self.operands.iter().enumerate().map(|(tensor, operand)| {
-            let ty = if operand.access == Access::Write { ParamType::MutPtr } else { ParamType::ConstPtr };
-            (operand.param.clone(), ty, format!("{}, {}", operand.name, operand.dtype), Given::Address { tensor })
-        })
+        let all = self.operands.iter().enumerate();
+        all.map(|(tensor, of)| params::address(tensor, [of.name, &of.param], of.dtype, of.access))
     }
 
     /// The strides of the operands that the launch gives.
@@ -58,10 +55,7 @@ impl Fields<'_> {
 
     /// The run-time scalars.
     pub(crate) fn scalars(&self) -> impl Iterator<Item = Field> {
-        let doc = "run-time scalar of the epilogue";
-        let all = self.scalars.iter().enumerate();
-        let ty = ParamType::of(self.compute);
-        all.map(move |(index, name)| (name.clone(), ty, doc.to_owned(), Given::Scalar(index)))
+        params::scalars(self.scalars, self.compute, "epilogue")
     }
 }
 

@@ -5,6 +5,15 @@ use crate::expr::{Compute, Helpers};
 use crate::plan::{Groups, ModeStride, Operand, Product, SCALE_D, SCALED_N};
 use crate::view::Access;
 
+/// How an epilogue reads an input.
+pub(crate) enum EpilogueRead {
+    /// As vectors along N.
+    Vectors,
+    /// The same, where it is read at all.
+    GuardedVectors,
+    Elements,
+}
+
 /// A tensor in global memory as the templates name it.
 pub(crate) struct Tensor {
     pub(crate) is: Operand,
@@ -137,9 +146,13 @@ impl Tensor {
         core::iter::once(address).chain(strides).collect::<Vec<_>>().join(" && ")
     }
 
-    /// Whether a launch decides if it is read.
-    pub(crate) fn is_guarded(&self) -> bool {
-        !self.guard.is_empty()
+    /// How it is read.
+    pub(crate) fn reading(&self) -> EpilogueRead {
+        match (self.lies_along_n(), self.guard.is_empty()) {
+            (false, _) => EpilogueRead::Elements,
+            (true, true) => EpilogueRead::Vectors,
+            (true, false) => EpilogueRead::GuardedVectors,
+        }
     }
 
     /// Whether it is read at all.

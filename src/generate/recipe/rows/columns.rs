@@ -1,21 +1,19 @@
 //! Outputs that are reduced over rows: each CTA reduces every n-th tile of rows, and a further entry joins their results.
 
-use super::Rows;
 use super::decide::Decision;
 use super::schedule::Schedule;
 use super::tensors::Tensor;
+use super::{Rows, tilings};
 use crate::diagnostic::Code;
-use crate::dtype::DType;
-use crate::expr::Compute;
-use crate::expr::rows::{Passes, Reduction};
+use crate::expr::rows::Passes;
 use crate::layout::{Layout, LayoutError};
 use crate::model::H200;
 use crate::model::banks::WARP;
 use crate::plan::checks::Checks;
 use crate::plan::{Field, Given, Int, IntOp, ParamType, Rule, WORKSPACE};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, ReduceOp, Reduced, Role, Scope, SmemTensor,
-    Task, TileCopy, TileReduce, Tiling,
+    Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, Reduced, Role, Scope, SmemTensor, Task,
+    TileCopy, TileReduce, Tiling,
 };
 use crate::units::Bytes;
 
@@ -30,11 +28,6 @@ const RESIDENT: i64 = 1024;
 const IN_FLIGHT: i64 = 32 << 10;
 /// Stages, at most.
 const MOST_STAGES: i64 = 16;
-
-/// The type that is computed in.
-fn number(compute: Compute) -> DType {
-    if compute == Compute::F64 { DType::F64 } else { DType::F32 }
-}
 
 /// CTAs of a multiprocessor. Where threads never wait for each other fewer do, and leave fewer results.
 pub(super) fn resident(schedule: &Schedule) -> i64 {
@@ -121,8 +114,8 @@ pub(super) fn join(decision: &Decision, rule: &mut Rule) {
     let [m, n] = ["m", "n"].map(|name| rule.param(name));
     let [tiles, _] = shares(schedule, [m, n.clone()]);
     let parts = rule.steps.set("parts_of_rows", tiles * schedule.rows);
-    rule.derive_if_any("parts", parts.clone());
-    let bytes = number(decision.passes.compute()).bytes().0 as i64;
+    rule.derive("parts", parts.clone());
+    let bytes = decision.passes.compute().dtype().bytes().0 as i64;
     let something = Int::from(0).less(n.clone());
     rule.workspace = parts * n.clone() * (outputs * bytes);
     rule.grid(something, [n.ceil_div(TILE), outputs.into(), 1.into()]);
@@ -130,7 +123,7 @@ pub(super) fn join(decision: &Decision, rule: &mut Rule) {
 
 /// A CTA of the second entry: 32 parts of 32 columns at a time.
 pub(super) fn tiling(passes: &Passes) -> Result<Tiling, LayoutError> {
-    let dtype = number(passes.compute());
+    let dtype = passes.compute().dtype();
     let square = |rows, columns| Layout::from_modes([Layout::mode_of(TILE, rows)?, Layout::mode_of(TILE, columns)?]);
     let load = TileCopy {
         name: "LoadPart",
@@ -163,11 +156,7 @@ pub(super) fn tiling(passes: &Passes) -> Result<Tiling, LayoutError> {
         what: "reduction of a column",
         of: Reduced::Copied("LoadPart"),
         mode: 0,
-        op: match reduction {
-            Reduction::Max => ReduceOp::Max,
-            Reduction::Min => ReduceOp::Min,
-            _ => ReduceOp::Sum,
-        },
+        op: tilings::op(reduction),
         over: vec![Scope::Warps("Parts")],
     });
     Ok(Tiling {

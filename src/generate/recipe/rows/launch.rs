@@ -4,9 +4,9 @@ use super::columns;
 use super::decide::Decision;
 use super::schedule::Hold;
 use super::tilings::instruction;
-use crate::expr::Compute;
 use crate::expr::rows::Level;
-use crate::plan::{Field, Given, Int, IntOp, ModeStride, ParamStruct, ParamType, Reach, Rule};
+use crate::plan::{Field, Given, Int, IntOp, ModeStride, ParamStruct, ParamType, Reach, Rule, params};
+use crate::view::Access;
 
 /// The parameter that holds the stride of a tensor along a mode.
 pub(super) fn stride(param: &str, mode: usize) -> String {
@@ -17,8 +17,8 @@ pub(super) fn stride(param: &str, mode: usize) -> String {
 pub(super) fn params(decision: &Decision) -> ParamStruct {
     let mut fields: Vec<Field> = Vec::new();
     for (tensor, t) in decision.tensors.iter().enumerate() {
-        let ty = if t.output { ParamType::MutPtr } else { ParamType::ConstPtr };
-        fields.push((t.param.clone(), ty, format!("{}, {}", t.name, t.spec.dtype), Given::Address { tensor }));
+        let access = if t.output { Access::Write } else { Access::Read };
+        fields.push(params::address(tensor, [t.name, &t.param], t.spec.dtype, access));
     }
     fields.extend(columns::fields(&decision.passes));
     for (tensor, t) in decision.tensors.iter().enumerate() {
@@ -33,10 +33,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         let (tensor, mode) = decision.problem.first_with(number).unwrap_or_default();
         fields.push((name.to_owned(), ParamType::I32, doc.to_owned(), Given::Extent { tensor, mode }));
     }
-    let ty = if decision.passes.compute() == Compute::F64 { ParamType::F64 } else { ParamType::F32 };
-    let scalars = decision.scalars.iter().enumerate();
-    let doc = "run-time scalar of the function";
-    fields.extend(scalars.map(|(index, name)| (name.clone(), ty, doc.to_owned(), Given::Scalar(index))));
+    fields.extend(params::scalars(&decision.scalars, decision.passes.compute(), "function"));
     ParamStruct::new(fields)
 }
 

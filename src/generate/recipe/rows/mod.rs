@@ -4,14 +4,10 @@ mod columns;
 mod decide;
 #[cfg(feature = "emit")]
 mod emit;
-#[cfg(feature = "emit")]
-mod entries;
 mod facts;
 mod launch;
 mod preset;
 mod schedule;
-#[cfg(feature = "emit")]
-mod sources;
 mod tensors;
 mod tilings;
 

@@ -97,7 +97,7 @@ pub(super) fn usual_outputs(function: &Function, inputs: &[TensorSpec]) -> Vec<T
     let first = inputs.iter().find(|input| !input.strides.contains(&ModeStride::Broadcast));
     let first = first.cloned().unwrap_or_else(|| TensorSpec::row_major(DType::F32, 2));
     let compute = if first.dtype == DType::F64 { Compute::F64 } else { Compute::F32 };
-    let dtype = if compute == Compute::F64 { DType::F64 } else { DType::F32 };
+    let dtype = compute.dtype();
     let Ok(passes) = Passes::of(function, &reading(function, inputs, &[], compute, true)) else {
         return vec![first; function.outputs()];
     };

@@ -4,7 +4,6 @@ use super::schedule::{Hold, Schedule};
 use super::tensors::Tensor;
 use crate::arch::Arch;
 use crate::dtype::DType;
-use crate::expr::Compute;
 use crate::expr::rows::{Along, Level, Made, Passes, Reduction, Traversal};
 use crate::layout::{Layout, LayoutError};
 use crate::model::banks::WARP;
@@ -96,7 +95,7 @@ fn of_warps(
     passes: &Passes,
     schedule: &Schedule,
 ) -> Result<SmemTensor, LayoutError> {
-    let dtype = if passes.compute() == Compute::F64 { DType::F64 } else { DType::F32 };
+    let dtype = passes.compute().dtype();
     let both = reduction.is_index() || passes.pairs().iter().any(|pair| pair.first == value);
     let warps = schedule.cta() / WARP as i64 * schedule.cluster;
     let modes = [Layout::mode_of(schedule.rows, warps)?, Layout::mode_of(warps, 1)?];
@@ -147,7 +146,7 @@ pub(super) fn meetings(passes: &Passes) -> usize {
 }
 
 /// How two become one. Conditions are 1 and 0.
-fn op(reduction: Reduction) -> ReduceOp {
+pub(super) fn op(reduction: Reduction) -> ReduceOp {
     match reduction {
         Reduction::Sum => ReduceOp::Sum,
         Reduction::Prod => ReduceOp::Product,

@@ -19,11 +19,54 @@ struct Text<'a> {
     element: &'static str,
     op: EpilogueText,
     operands: Vec<Tensor>,
+    /// The scales, and zero points where there are some.
+    of_groups: Vec<OfGroups>,
+    quantiser: Quantiser,
     aliases: Vec<Alias>,
     assertions: Vec<Assertion>,
 }
 
+/// A tensor with a value for each column of each group: `(K/GROUP,N)`.
+struct OfGroups {
+    name: &'static str,
+    /// Its array in shared memory.
+    array: &'static str,
+    element: &'static str,
+    pointer: &'static str,
+    strides: &'static str,
+}
+
+const SCALES: OfGroups = OfGroups {
+    name: "S",
+    array: "s",
+    element: "Element",
+    pointer: "static_cast<Element const*>(params.scales)",
+    strides: "make_stride(params.ldscales, _1{}));",
+};
+const ZEROS: OfGroups = OfGroups {
+    name: "Z",
+    array: "z",
+    element: "uint8_t",
+    pointer: "static_cast<uint8_t const*>(params.zeros)",
+    strides: "make_stride(params.ldzeros, _1{}));",
+};
+
+/// How a thread finds scales and zero points of its columns.
+#[derive(Template)]
+enum Quantiser {
+    /// All zero points are 8.
+    #[template(path = "w4a16/quantiser.cuh")]
+    Symmetric,
+    #[template(path = "w4a16/quantiser_zeros.cuh")]
+    WithZeros,
+}
+
 impl Text<'_> {
+    /// Where the values of a group lie in shared memory.
+    fn at_group(&self, index: &str) -> String {
+        self.of_groups.iter().map(|of| format!("&s{}{index}", of.name)).collect::<Vec<_>>().join(", ")
+    }
+
     /// The epilogue inputs and D.
     fn epilogue(&self) -> &[Tensor] {
         &self.operands[2..]
@@ -59,6 +102,8 @@ pub(super) fn header(of: &Decision, plan: &Plan) -> String {
         element: emit::element(of.recipe.dtype),
         op: EpilogueText::new(product, &operands),
         operands: operands.into_iter().map(|operand| Tensor::new(product, operand, 1)).collect(),
+        of_groups: if of.recipe.zeros { vec![SCALES, ZEROS] } else { vec![SCALES] },
+        quantiser: if of.recipe.zeros { Quantiser::WithZeros } else { Quantiser::Symmetric },
         aliases,
         assertions,
     })

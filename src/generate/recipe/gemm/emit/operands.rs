@@ -7,6 +7,16 @@ use crate::recipe::Isa;
 use crate::recipe::gemm::Factors;
 use crate::recipe::product::{Tensor, stride_params};
 
+/// How a factor gets into the workspace.
+pub(super) enum Way {
+    /// It is copied as it lies.
+    AsItLies,
+    /// Rows that an index names are copied.
+    Gathered,
+    /// It is turned.
+    Turned,
+}
+
 impl Common<'_> {
     /// The last mode in the shape of a tensor of all tiles.
     pub(super) fn modes_l(&self) -> &'static str {
@@ -23,6 +33,17 @@ impl Common<'_> {
         let all =
             self.part.tiling.operands().find(|tensor| tensor.name == factor).map_or(0, |tensor| tensor.stage_bytes().0);
         if self.part.cuts(factor) { format!("params.bytes_{}", factor.to_lowercase()) } else { all.to_string() }
+    }
+
+    /// The number of the matrix of a factor that a tile multiplies.
+    pub(super) fn matrix_of(&self, factor: &Tensor) -> String {
+        if factor.has_l() { format!("get<2>(crd) * params.each_{}", factor.is.param) } else { "0".to_owned() }
+    }
+
+    /// The box of a factor that is loaded for a k-tile.
+    pub(super) fn box_of(&self, factor: &str) -> String {
+        let of_tile = format!("t{factor}g{factor}_k");
+        if self.groups_k() { format!("later({of_tile}, group.begin * stride<1>(m{factor}))") } else { of_tile }
     }
 
     /// Matrices of each operand.
@@ -127,15 +148,12 @@ impl Common<'_> {
         self.part.recipe.scatter
     }
 
-    /// Whether any is turned.
-    pub(super) fn any_turns(&self) -> bool {
-        self.part.recipe.turns().contains(&true)
-    }
-
-    /// Whether some factor is packed as it lies.
-    pub(super) fn any_packs(&self) -> bool {
+    /// The ways in which factors of this text are packed.
+    pub(super) fn ways_to_pack(&self) -> impl Iterator<Item = Way> {
         let [a, b] = self.part.recipe.turns();
-        !b || !(a || self.gathers())
+        let as_it_lies = !b || !(a || self.gathers());
+        let all = [(as_it_lies, Way::AsItLies), (self.gathers(), Way::Gathered), (a || b, Way::Turned)];
+        all.into_iter().filter_map(|(is_used, way)| is_used.then_some(way))
     }
 
     /// Whether a kernel begins before the one ahead of it has ended.

@@ -7,6 +7,16 @@ use crate::recipe::Isa;
 use crate::recipe::gemm::ScaleType;
 use crate::tiling::Inner;
 
+/// How many k-tiles the tiles of D have.
+pub(super) enum Counts {
+    /// All as many.
+    Alike,
+    /// A tile that clusters share has fewer.
+    OfShares,
+    /// Those of a group along K have as many as the group.
+    OfGroups,
+}
+
 impl Common<'_> {
     pub(super) fn batched(&self) -> bool {
         self.part.recipe.has_batches()
@@ -17,9 +27,18 @@ impl Common<'_> {
         self.groups() == Groups::K
     }
 
-    /// Whether some operands have a mode L, and others have none.
-    pub(super) fn ranks_differ(&self) -> bool {
-        self.groups() != Groups::None
+    /// Whether the tensor `T` has a mode L.
+    pub(super) fn is_of_several(&self) -> &'static str {
+        if self.groups() == Groups::None { "batched" } else { "T::rank > 3" }
+    }
+
+    /// How many k-tiles the tiles of D have.
+    pub(super) fn counts(&self) -> Counts {
+        match self.groups() {
+            Groups::K => Counts::OfGroups,
+            _ if self.streams_k() => Counts::OfShares,
+            _ => Counts::Alike,
+        }
     }
 
     /// The extent along K of a tile of D.
@@ -123,14 +142,18 @@ impl Common<'_> {
         &self.scales
     }
 
+    pub(super) fn scale_type(&self) -> ScaleType {
+        self.part.recipe.scale_type
+    }
+
     /// Whether they are powers of two, a byte each.
     pub(super) fn has_exponents(&self) -> bool {
-        self.part.recipe.scale_type == ScaleType::Ue8m0
+        self.scale_type() == ScaleType::Ue8m0
     }
 
     /// The type of a scale in global memory.
     pub(super) fn scale(&self) -> &'static str {
-        self.part.recipe.scale_type.dtype().cxx()
+        self.scale_type().dtype().cxx()
     }
 
     pub(super) fn has_scales(&self) -> bool {

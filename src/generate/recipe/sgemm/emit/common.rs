@@ -125,6 +125,11 @@ impl Common<'_> {
         if self.d.recipe.batched { "params.l" } else { "_1{}" }
     }
 
+    /// The matrix of a CTA's batch.
+    pub(super) fn matrix(&self) -> &'static str {
+        if self.d.recipe.batched { "(_,_,l)" } else { "" }
+    }
+
     /// The same in comments.
     pub(super) fn batches_doc(&self) -> &'static str {
         if self.d.recipe.batched { "L" } else { "1" }

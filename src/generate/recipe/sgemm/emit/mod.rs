@@ -8,7 +8,7 @@ use super::Variant;
 use super::decide::Decision;
 use crate::emit;
 use crate::plan::Plan;
-use crate::recipe::product::Parts;
+use crate::recipe::product::{EpilogueRead, Parts};
 use crate::tiling::Engine;
 use common::{Common, common};
 

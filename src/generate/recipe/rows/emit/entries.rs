@@ -2,13 +2,13 @@
 
 use askama::Template;
 
-use super::columns::JOIN;
-use super::decide::{Decision, ELEMENTS};
-use super::emit::{Matrix, matrix};
-use super::sources::{Words, op};
-use super::tilings::meetings;
+use super::matrix::{Matrix, matrix};
+use super::words::{Words, op};
 use crate::emit::{self, Alias, Assertion};
 use crate::plan::Plan;
+use crate::recipe::rows::columns::JOIN;
+use crate::recipe::rows::decide::{Decision, ELEMENTS};
+use crate::recipe::rows::tilings::meetings;
 
 #[derive(Template)]
 #[template(path = "rows/entries.cuh")]
@@ -27,15 +27,28 @@ struct Columns<'a> {
     threads: u32,
     /// Whether the warps of a row meet once for it. With more, a meeting lies between what a tile reads and what the next one overwrites.
     meets: bool,
-    stages: i64,
+    /// Whether tiles of rows queue in shared memory.
+    queues: bool,
+    tiles: OwnTiles<'a>,
     /// CTAs that have tiles of a row.
     row_ctas: &'static str,
     kept: &'static str,
     /// Inputs that are held for all rows.
-    weights: Vec<Matrix>,
+    weights: &'a [Matrix],
     outputs: Vec<Column>,
     aliases: Vec<Alias>,
     assertions: Vec<Assertion>,
+}
+
+/// How a CTA reduces its tiles of rows.
+#[derive(Template)]
+enum OwnTiles<'a> {
+    /// Each is loaded in its turn.
+    #[template(path = "rows/tiles.cuh")]
+    InTurn,
+    /// The next ones are on their way meanwhile.
+    #[template(path = "rows/tiles_queued.cuh")]
+    Queued { weights: &'a [Matrix] },
 }
 
 /// An output of columns.
@@ -63,10 +76,14 @@ pub(super) fn entries(words: &mut Words<'_>, plan: &Plan) -> String {
         join: JOIN,
         threads: tiling.threads(),
         meets: decision.schedule.parts() > 1 && meetings(&decision.passes) == 1,
-        stages: decision.schedule.stages,
+        queues: decision.schedule.stages > 1,
+        tiles: match decision.schedule.stages {
+            ..=1 => OwnTiles::InTurn,
+            _ => OwnTiles::Queued { weights: &weights },
+        },
         row_ctas,
         kept: if weights.is_empty() { "" } else { ", and of rows that stand for all" },
-        weights,
+        weights: &weights,
         outputs: outputs.collect(),
         aliases: tiling.aliases(),
         assertions: tiling.assertions(),
