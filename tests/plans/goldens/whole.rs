@@ -38,7 +38,12 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&[&str], &str, &str); 30] = [
+const BY_DIGEST: [(&[&str], &str, &str); 31] = [
+    (
+        &["append/row_varlen.cuh"],
+        "append_bf16_e4m3_64_rotary32_varlen_queries",
+        "which sequence a new row is of; the rest is that of the whole text",
+    ),
     (
         &[
             "attention/narrow.cuh",
