@@ -58,7 +58,7 @@ kernel(Params const& params)
   assert_ieee();
   if (blockIdx.y == 0) {
     auto const from = [&](Row const& row) {
-      return row_in(params.newk, params.newk_stride0, params.newk_stride1, params.newk_stride2, row);
+      return row_in(params.newk, [[ self.strides("newk") ]], row);
     };
     auto const to = [&](Row const& row) {
       return place_in(params, static_cast<[[ page ]]*>(params.k), params.k_stride0, params.k_stride1, params.k_stride2, row);
@@ -67,7 +67,7 @@ kernel(Params const& params)
   } else if (blockIdx.y == 1) {
     using Values = Shape<Int<[[ rows[1] ]]>,Int<[[ recipe.value() ]]>>;
     auto const from = [&](Row const& row) {
-      return row_in(params.newv, params.newv_stride0, params.newv_stride1, params.newv_stride2, row);
+      return row_in(params.newv, [[ self.strides("newv") ]], row);
     };
     auto const to = [&](Row const& row) {
       return place_in(params, static_cast<[[ page ]]*>(params.v), params.v_stride0, params.v_stride1, params.v_stride2, row);
@@ -76,13 +76,13 @@ kernel(Params const& params)
 {%- if recipe.queries %}
   } else {
     auto const from = [&](Row const& row) {
-      return row_in(params.q, params.q_stride0, params.q_stride1, params.q_stride2, row);
+      return row_in(params.q, [[ self.strides("q") ]], row);
     };
     auto const to = [&](Row const& row) {
-      auto const ptr = row_in(params.rotated, params.rotated_stride0, params.rotated_stride1, params.rotated_stride2, row);
+      auto const ptr = row_in(params.rotated, [[ self.strides("rotated") ]], row);
       return const_cast<Element*>(ptr);
     };
-    [[ self.move_queries() ]](params, params.hq, from, to, [](Row const&) { return Rounded{}; });
+    [[ self.move_queries() ]](params, params.hq, from, to, [[ turned ]]);
 {%- endif %}
   }
 }

@@ -1,28 +1,8 @@
-// A new row: a head of the i-th new key, or query, of a sequence.
-struct Row
-{
-  int batch;
-  int i;
-  int head;
-  int position;  // in the sequence, whose last key is the last new one
-};
-
-CUTE_DEVICE
-Row
-row_of(Params const& params, int number, int heads)
-{
-  auto const [head, i, batch] = idx2crd(number, make_shape(heads, params.sq, params.b));
-  int const keys = cute::max(0, static_cast<int const*>(params.lengths)[batch]);
-  return {batch, i, head, keys - params.sq + i};
-}
-
-// A row of a tensor (B,SQ,H,D).
-CUTE_DEVICE
-Element const*
-row_in(void const* tensor, int64_t batch, int64_t i, int64_t head, Row const& row)
-{
-  return static_cast<Element const*>(tensor) + (row.batch * batch + row.i * i + row.head * head);
-}
+{% if recipe.varlen -%}
+{% include "append/row_varlen.cuh" %}
+{%- else -%}
+{% include "append/row.cuh" %}
+{%- endif %}
 
 // Where a row goes in a tensor (PAGES,PAGE,H,D): nowhere, if its position is not in the table, or if its page is none.
 template <class Kept>
@@ -80,6 +60,13 @@ CUTE_DEVICE
 void
 move(Params const& params, int heads, int first, From const& from, To const& to, Keep const& keep, Change const& change)
 {
+{%- if recipe.varlen %}
+  int const first_row = int(blockIdx.x) * size<0>(Tile{});
+  if (first_row >= params.tq * heads) {
+    return;
+  }
+  int const behind = first_behind(params, first_row / heads);
+{%- endif %}
   if (threadIdx.x >= size(Load{})) {
     return;
   }
@@ -87,10 +74,10 @@ move(Params const& params, int heads, int first, From const& from, To const& to,
   CUTE_UNROLL
   for (int m = 0; m < size<1>(tXcX); ++m) {
     int const number = int(blockIdx.x) * size<0>(Tile{}) + get<0>(tXcX(_0{},m,_0{}));
-    if (number >= params.b * params.sq * heads) {
+    if (number >= [[ new ]] * heads) {
       continue;
     }
-    Row const row = row_of(params, number, heads);
+    Row const row = row_of(params, number, heads[[ hint ]]);
     Element const* const src = from(row);
     auto* const dst = to(row);
     if (dst != nullptr) {

@@ -56,7 +56,7 @@ fn every_artifact_opens_and_holds_a_fatbin() {
         attention_bf16_64_causal_paged_lse
         attention_bf16_64x48_window_varlen_e4m3_paged_lse
     );
-    let append = opened!(append_bf16_128x64_rotary96_queries);
+    let append = opened!(append_bf16_128x64_rotary96_queries append_bf16_e4m3_64_rotary32_varlen_queries);
     let w4a16 = opened!(w4a16_bf16_group128_16x64x64 w4a16_f16_f32_group32_zeros_64x128x64_slices2_stages3);
     assert_eq!(
         add + apply + sgemm + gemm + sum + rows + top_k + attention + append + w4a16,

@@ -376,6 +376,9 @@ prepare(Arguments const& args, Launch& launch)
     return cudaErrorInvalidValue;  // rows and positions have 32 bits
   }
   int64_t const tiles = cute::max(0 < pages && 0 < page ? cute::max(ceil_div(new * hk, 64), ceil_div(new * hk, 16)) : 0, ceil_div(new * hq, 64));
+  if (!(tiles * 64 <= 2147483647)) {
+    return cudaErrorInvalidValue;  // rows have 32 bits
+  }
   if (!(tiles <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }

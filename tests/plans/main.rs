@@ -19,6 +19,7 @@ mod readme;
 mod rejects;
 mod row_presets;
 mod rows;
+mod verify_append;
 mod verify_attention;
 mod verify_check;
 mod verify_npy;

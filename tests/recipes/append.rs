@@ -47,6 +47,9 @@ const SMALL: &str = "head=48\nvalue=24\nrotary=32\nqueries=true";
 /// The same, in pages of 8 bits.
 const NARROW: &str = "head=48\nvalue=24\nrotary=32\nqueries=true\ndtype_kv=e4m3";
 
+/// Sequences one after the other.
+const PACKED: &str = "head=48\nvalue=24\nrotary=32\nqueries=true\nvarlen=true";
+
 const DEFECTS: &[Defect] = &[
     Defect {
         what: "a position too late",
@@ -115,9 +118,63 @@ const DEFECTS: &[Defect] = &[
         from: "(params, heads, 32, from, to, keep, AsTheyAre{})",
         to: "(params, heads, 0, from, to, keep, AsTheyAre{})",
     },
+    Defect {
+        what: "the first row of the next sequence",
+        settings: PACKED,
+        from: "start_of(params.startsq, behind, params.tq) <= i)",
+        to: "start_of(params.startsq, behind, params.tq) < i)",
+    },
+    Defect {
+        what: "rows of the next sequence",
+        settings: PACKED,
+        from: "return {behind - 1, i, head, keys -",
+        to: "return {cute::min(behind, params.b - 1), i, head, keys -",
+    },
+    Defect {
+        what: "the sequence of a later row",
+        settings: PACKED,
+        from: "first_behind(params, first_row / heads)",
+        to: "first_behind(params, first_row / heads + 1)",
+    },
+    Defect {
+        what: "the last start of 32 instead of the first",
+        settings: PACKED,
+        from: "first + __ffs(found) - 1",
+        to: "first + 31 - __clz(found)",
+    },
+    Defect {
+        what: "starts past the rows",
+        settings: PACKED,
+        from: "cute::max(0, cute::min(static_cast<int const*>(starts)[number], rows))",
+        to: "static_cast<int const*>(starts)[number]",
+    },
+    Defect {
+        what: "positions that are counted from where a sequence begins",
+        settings: PACKED,
+        from: "keys - start_of(params.startsq, behind, params.tq)",
+        to: "keys - start_of(params.startsq, behind - 1, params.tq)",
+    },
+    Defect {
+        what: "a sequence ahead of the first",
+        settings: PACKED,
+        from: "behind == 0 || behind == params.starts",
+        to: "behind == params.starts",
+    },
+    Defect {
+        what: "a sequence behind the last",
+        settings: PACKED,
+        from: "behind == 0 || behind == params.starts",
+        to: "behind == 0",
+    },
+    Defect {
+        what: "queries of no sequence, rotated",
+        settings: PACKED,
+        from: "OfSequence{row.batch >= 0}",
+        to: "OfSequence{true}",
+    },
 ];
 
 #[test]
 fn planted_defects_are_found() {
-    judge::find(DEFECTS, &KERNELS, recipe, |kernel| kernel.problems(16, 4000).collect());
+    judge::find(DEFECTS, &KERNELS, recipe, |kernel| kernel.problems(24, 4000).collect());
 }

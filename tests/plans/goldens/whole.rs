@@ -41,7 +41,12 @@ const STREAM: &str = "gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80";
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&[&str], &str, &str); 32] = [
+const BY_DIGEST: [(&[&str], &str, &str); 33] = [
+    (
+        &["append/row_varlen.cuh"],
+        "append_bf16_e4m3_64_rotary32_varlen_queries",
+        "which sequence a new row is of; the rest is that of the whole text",
+    ),
     (
         &[
             "attention/narrow.cuh",

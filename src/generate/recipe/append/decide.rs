@@ -32,10 +32,11 @@ fn lanes(vectors: i64) -> i64 {
     if vectors == 0 { 1 } else { 1 << vectors.trailing_zeros() }
 }
 
-/// Rows from their tensor to registers, and from there to their place: a vector of each thread at a time.
+/// Rows from their tensor to registers, and from there to their place: a vector of each thread at a time. Tensors have so many modes
+/// beside rows and elements.
 fn moved(
     [load, store]: [&'static str; 2],
-    [from, to]: [&'static str; 2],
+    [from, to]: [(&'static str, usize); 2],
     [rows, elements]: [i64; 2],
     lanes: i64,
     [dtype, kept]: [DType; 2],
@@ -45,9 +46,9 @@ fn moved(
     };
     // Rows of the tile are those of all heads of all new keys; each of its elements has one thread.
     let bytes = |dtype: DType| Bytes(VECTOR as u64 * dtype.bytes().0);
-    let place = |tensor, dtype| {
+    let place = |(tensor, outer), dtype| {
         let (align, multiple) = (bytes(dtype), VECTOR);
-        Place::Global(Global { modes: [1, 3], align, multiple, outer: 2, ..Global::matrix(tensor) })
+        Place::Global(Global { modes: [outer - 1, outer + 1], align, multiple, outer, ..Global::matrix(tensor) })
     };
     let copy = |name, what, dtype, from, to| {
         Ok::<_, LayoutError>(TileCopy {
@@ -91,11 +92,17 @@ fn tilings(recipe: &Append) -> Result<(Vec<Tiling>, [i64; 2]), LayoutError> {
     let kept = [recipe.dtype, recipe.dtype_kv()];
     let [of_pairs, of_others, of_values] = [rotary / 2, others, value].map(|elements| lanes(elements / VECTOR));
     let rows = [if rotary > 0 { of_pairs } else { of_others }, of_values].map(|lanes| THREADS / lanes);
+    // Sequences one after the other have no batches.
+    let (new, in_pages) = (2 - usize::from(recipe.varlen), 2);
     let mut all = Vec::new();
     // Queries are copied as keys are, unless those lose bits.
-    let queries =
-        (own, ["Q", "Rotated"], ["LoadQueryPairs", "StoreQueryPairs"], ["LoadQueryOthers", "StoreQueryOthers"]);
-    let keys = (kept, ["NewK", "K"], ["LoadPairs", "StorePairs"], ["LoadOthers", "StoreOthers"]);
+    let queries = (
+        own,
+        [("Q", new), ("Rotated", new)],
+        ["LoadQueryPairs", "StoreQueryPairs"],
+        ["LoadQueryOthers", "StoreQueryOthers"],
+    );
+    let keys = (kept, [("NewK", new), ("K", in_pages)], ["LoadPairs", "StorePairs"], ["LoadOthers", "StoreOthers"]);
     let of_heads = [keys].into_iter().chain((recipe.queries && recipe.is_narrow()).then_some(queries));
     for (dtypes, tensors, of_pair, of_other) in of_heads {
         if rotary > 0 {
@@ -105,7 +112,8 @@ fn tilings(recipe: &Append) -> Result<(Vec<Tiling>, [i64; 2]), LayoutError> {
             all.push(moved(of_other, tensors, [rows[0], others], of_others, dtypes)?);
         }
     }
-    all.push(moved(["LoadValues", "StoreValues"], ["NewV", "V"], [rows[1], value], of_values, kept)?);
+    let values = [("NewV", new), ("V", in_pages)];
+    all.push(moved(["LoadValues", "StoreValues"], values, [rows[1], value], of_values, kept)?);
     Ok((all, rows))
 }
 
@@ -165,7 +173,8 @@ pub(super) fn plan_as(recipe: &Append, name: &str, targets: &Targets) -> Result<
     };
     let facts = decision.tilings.iter().flat_map(Fact::of_tiling).collect();
     // SAFETY: the proofs show that each element of a row belongs to one thread. The text skips rows past the last, and those whose
-    // position or page is none; the position of a cosine is clamped. The rule refuses rows that are not aligned.
+    // position or page is none; the position of a cosine is clamped. A row's sequence lies between two starts, of which the rule demands
+    // one more than sequences. The rule refuses rows that are not aligned.
     Ok(unsafe { draft.of_tensors().plan(decision) }.with_facts(facts))
 }
 

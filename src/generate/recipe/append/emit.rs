@@ -23,6 +23,11 @@ struct Text<'a> {
     /// The functions that move keys and queries; one, where those are stored alike.
     moves: Vec<Move>,
     interleaved: bool,
+    /// How many new rows a head has, and what `row_of` takes beside a row's number.
+    new: &'static str,
+    hint: &'static str,
+    /// What is stored of queries.
+    turned: &'static str,
     /// Rows of a CTA, of keys and of values.
     rows: [i64; 2],
     /// Elements of a key that are not rotated.
@@ -35,6 +40,13 @@ impl Text<'_> {
     /// The function that moves queries.
     fn move_queries(&self) -> &'static str {
         self.moves.last().map_or("", |of| of.function)
+    }
+
+    /// The strides of new rows of an operand, as arguments: (B,SQ,H), or (TQ,H).
+    fn strides(&self, param: &str) -> String {
+        let modes = if self.recipe.varlen { 2 } else { 3 };
+        let all: Vec<String> = (0..modes).map(|mode| format!("params.{param}_stride{mode}")).collect();
+        all.join(", ")
     }
 }
 
@@ -50,6 +62,8 @@ const NARROWED: [&str; 2] = [
     "[&](Row const& row) { return Narrowed{static_cast<float const*>(params.scalek)[row.head]}; }",
     "[&](Row const& row) { return Narrowed{static_cast<float const*>(params.scalev)[row.head]}; }",
 ];
+
+const OF_SEQUENCE: &str = "[](Row const& row) { return OfSequence{row.batch >= 0}; }";
 
 fn moves(recipe: &Append) -> Vec<Move> {
     let keys = Move { what: "Keys", function: "move_keys", of: "" };
@@ -73,6 +87,9 @@ pub(super) fn header(of: &Decision, plan: &Plan) -> String {
         keeps: if recipe.is_narrow() { NARROWED } else { [ROUNDED; 2] },
         moves: moves(recipe),
         kept: recipe.is_narrow().then(|| emit::element(recipe.dtype_kv())),
+        new: if recipe.varlen { "params.tq" } else { "params.b * params.sq" },
+        hint: if recipe.varlen { ", behind" } else { "" },
+        turned: if recipe.varlen { OF_SEQUENCE } else { ROUNDED },
         interleaved: recipe.pairs == Pairs::Interleaved,
         rows: of.rows,
         others: recipe.head - recipe.rotary(),

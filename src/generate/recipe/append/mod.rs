@@ -34,6 +34,10 @@ recipe! {
     /// The first `rotary` elements of a key are rotated by Cos and Sin `(POSITIONS,rotary/2)` at its position; a position past the last
     /// counts as the last. With `queries` Q `(B,SQ,HQ,D)` is rotated to Rotated, which may be Q's own memory.
     ///
+    /// With `varlen` sequences have any numbers of new tokens, one after the other: NewK is `(TQ,HK,D)`. StartsQ says where each begins,
+    /// as `attention` reads it. The last row of a sequence has its last position. Starts that go back, or past the end, are taken for the
+    /// furthest so far, and for the end. Rows ahead of the first start and behind the last go to no page, and their Rotated is 0.
+    ///
     /// With `dtype_kv=e4m3` pages hold K and V of 8 bits, divided by ScaleK and ScaleV `(HK)` in f32, as `attention` multiplies them.
     ///
     /// A row whose position is negative or past the table, or whose entry names no page, is not written. All else in K and V stays as it
@@ -63,6 +67,9 @@ recipe! {
         pairs: Pairs, "interleaved", if this.pairs != Pairs::Half;
         /// whether Q (B,SQ,HQ,D) is rotated, too, to Rotated: true, false
         queries: bool, "true", if this.queries;
+        /// whether new tokens of sequences lie one after the other: NewK (TQ,HK,D), NewV (TQ,HK,DV), Q (TQ,HQ,D). StartsQ, (STARTS) in
+        /// i32, says where each of B sequences begins, and where the last one ends: true, false
+        varlen: bool, "true", if this.varlen;
     }
 }
 
@@ -77,6 +84,7 @@ impl Default for Append {
             rotary: None,
             pairs: Pairs::Half,
             queries: false,
+            varlen: false,
         }
     }
 }
@@ -112,7 +120,7 @@ impl Recipe for Append {
     const SETTINGS: &'static [Setting] = SETTINGS;
     const CATALOGUE: &'static [&'static str] = &[
         "dtype=bf16\nvalue=64\nrotary=96\nqueries=true",
-        "dtype=bf16\ndtype_kv=e4m3\nhead=64\nrotary=32\nqueries=true",
+        "dtype=bf16\ndtype_kv=e4m3\nhead=64\nrotary=32\nqueries=true\nvarlen=true",
     ];
     const PROBLEM: &'static [i64] = &[1, 4096, 256, 8, 256, 16, 8192];
     const EXAMPLES: &'static [(&'static str, &'static str)] = &[("run", "--set rotary=64 --problem 1x3x2x4x5x16x40")];
@@ -132,6 +140,9 @@ impl Recipe for Append {
         }
         if self.pairs == Pairs::Interleaved {
             name += "_interleaved";
+        }
+        if self.varlen {
+            name += "_varlen";
         }
         name + if self.queries { "_queries" } else { "" }
     }

@@ -13,6 +13,8 @@ struct Inputs {
     q: usize,
     cos: usize,
     sin: usize,
+    /// Of sequences one after the other.
+    starts: Option<usize>,
     table: usize,
     lengths: usize,
     /// Of keys, and then of values.
@@ -23,8 +25,10 @@ impl Inputs {
     fn of(recipe: &Append) -> Self {
         let q = 2;
         let cos = q + usize::from(recipe.queries);
-        let table = cos + if recipe.rotary() > 0 { 2 } else { 0 };
-        Self { q, cos, sin: cos + 1, table, lengths: table + 1, scales: recipe.is_narrow().then_some(table + 2) }
+        let starts = cos + if recipe.rotary() > 0 { 2 } else { 0 };
+        let table = starts + usize::from(recipe.varlen);
+        let scales = recipe.is_narrow().then_some(table + 2);
+        Self { q, cos, sin: cos + 1, starts: recipe.varlen.then_some(starts), table, lengths: table + 1, scales }
     }
 
     /// A number with its error, divided by the scale of a head: of a key, 0, or of a value, 1.
@@ -38,26 +42,46 @@ impl Inputs {
         (quotient, if error.is_finite() { error } else { 0.0 })
     }
 
-    /// The position of a sequence's i-th new row.
-    fn position(&self, at: &At<'_>, batch: i64, i: i64) -> i64 {
-        (at.input(self.lengths, &[batch]) as i64).max(0) - at.shape(0)[1] + i
+    /// The new rows of each sequence, from the first to the one behind its last. Starts never go back.
+    fn sequences(&self, at: &At<'_>) -> Vec<[i64; 2]> {
+        let (batches, new) = (at.shape(self.lengths)[0], at.shape(0));
+        let Some(starts) = self.starts else { return vec![[0, new[1]]; batches.unsigned_abs() as usize] };
+        let start = |number| (at.input(starts, &[number]) as i64).clamp(0, new[0]);
+        let further = |furthest: &mut i64, number| {
+            *furthest = start(number).max(*furthest);
+            Some(*furthest)
+        };
+        let all: Vec<i64> = (0..=batches).scan(0, further).collect();
+        all.windows(2).map(|two| [two[0], two[1]]).collect()
+    }
+
+    /// The position of a sequence's new row i. Its last row has its last position.
+    fn position(&self, at: &At<'_>, (batch, end): (i64, i64), i: i64) -> i64 {
+        (at.input(self.lengths, &[batch]) as i64).max(0) - end + i
     }
 
     /// The new row that goes to a page's row, (batch, i), with its position.
     fn found(&self, at: &At<'_>, page: i64, row: i64) -> Option<(i64, i64, i64)> {
-        let ([batches, entries], rows) = (at.shape(self.table), *at.problem().get(PAGE)?) else { return None };
-        let all = (0..*batches).flat_map(|batch| (0..at.shape(0)[1]).map(move |i| (batch, i)));
-        let mut all = all.map(|(batch, i)| (batch, i, self.position(at, batch, i)));
+        let ([_, entries], rows) = (at.shape(self.table), *at.problem().get(PAGE)?) else { return None };
+        let all = (0..).zip(self.sequences(at));
+        let mut all = all.flat_map(|(batch, [begin, end])| {
+            (begin..end).map(move |i| (batch, i, self.position(at, (batch, end), i)))
+        });
         all.find(|(batch, _, position)| {
             let inside = *position >= 0 && position / rows < *entries && position % rows == row;
             inside && at.input(self.table, &[*batch, position / rows]) as i64 == page
         })
     }
 
+    /// An element of a new row.
+    fn element(&self, at: &At<'_>, input: usize, coordinate: [i64; 4]) -> f64 {
+        at.input(input, &coordinate[usize::from(self.starts.is_some())..])
+    }
+
     /// Element `d` of a row, rotated by its position.
     fn rotated(&self, recipe: &Append, at: &At<'_>, of: (usize, [i64; 3]), d: i64, position: i64) -> (f64, f64) {
         let (input, [batch, i, head]) = of;
-        let element = |d: i64| at.input(input, &[batch, i, head, d]);
+        let element = |d: i64| self.element(at, input, [batch, i, head, d]);
         let rotary = i64::from(recipe.rotary());
         if d >= rotary {
             return (element(d), 0.0);
@@ -90,15 +114,21 @@ pub(super) fn append(recipe: &Append) -> Each {
         .output_where(move |at| {
             let [page, row, head, d] = at.coordinate() else { return None };
             let (batch, i, _) = of_values.found(at, *page, *row)?;
-            Some(of_values.scaled(at, (1, *head), (at.input(1, &[batch, i, *head, *d]), 0.0)))
+            Some(of_values.scaled(at, (1, *head), (of_values.element(at, 1, [batch, i, *head, *d]), 0.0)))
         });
     if !recipe.queries {
         return each;
     }
     let inputs = Inputs::of(recipe);
     each.output(move |at| {
-        let [batch, i, head, d] = at.coordinate() else { return (f64::NAN, 0.0) };
-        let position = inputs.position(at, *batch, *i);
-        inputs.rotated(&queries, at, (inputs.q, [*batch, *i, *head]), *d, position)
+        let [batches @ .., i, head, d] = at.coordinate() else { return (f64::NAN, 0.0) };
+        let mut all = (0..).zip(inputs.sequences(at));
+        let is_own = |(batch, [begin, end]): &(i64, [i64; 2])| match batches {
+            [own] => batch == own,
+            _ => (begin..end).contains(&i),
+        };
+        let Some((batch, [_, end])) = all.find(is_own) else { return (0.0, 0.0) };
+        let position = inputs.position(at, (batch, end), *i);
+        inputs.rotated(&queries, at, (inputs.q, [batch, *i, *head]), *d, position)
     })
 }
