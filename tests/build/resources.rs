@@ -30,7 +30,12 @@ fn lines(plan: &Plan, compiled: &Compiled) -> Vec<String> {
     let of_text = if plan.entries().iter().any(|entry| entry.dynamic_smem.0 > 0) { 16 } else { 1 };
     let line = &|entry: &Entry, arch: &Arch| {
         let taken = compiled.manifest().entry_on(&entry.name, arch.name()).expect("compiled for it");
-        assert_eq!(taken.smem, entry.smem.0.next_multiple_of(of_text), "static shared memory of {} on {arch}", entry.name);
+        assert_eq!(
+            taken.smem,
+            entry.smem.0.next_multiple_of(of_text),
+            "static shared memory of {} on {arch}",
+            entry.name
+        );
         let predicted = entry.registers.map_or_else(|| "-".to_owned(), |registers| registers.to_string());
         format!(
             "{} | {arch} | {predicted} | {} {} {} {} {} | {} {}",
