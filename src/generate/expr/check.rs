@@ -37,7 +37,7 @@ impl Compute {
     }
 
     /// The type of its values.
-    pub(crate) fn dtype(self) -> DType {
+    pub fn dtype(self) -> DType {
         match self {
             Compute::F32 => DType::F32,
             Compute::F64 => DType::F64,

@@ -138,18 +138,6 @@ pub enum ParamValue {
 /// Name, type and meaning of a field, and the input of a launch that it holds: everything else follows.
 pub type Field = (String, ParamType, String, Given);
 
-/// The parameter `param` that holds the address of the tensor `name`.
-pub(crate) fn address(tensor: usize, [name, param]: [&str; 2], dtype: DType, access: Access) -> Field {
-    let ty = if access == Access::Read { ParamType::ConstPtr } else { ParamType::MutPtr };
-    (param.to_owned(), ty, format!("{name}, {dtype}"), Given::Address { tensor })
-}
-
-/// The parameters that hold the run-time scalars of `what`, in the type that it is computed in.
-pub(crate) fn scalars(names: &[String], compute: Compute, what: &str) -> impl Iterator<Item = Field> {
-    let (ty, doc) = (ParamType::of(compute), format!("run-time scalar of the {what}"));
-    names.iter().enumerate().map(move |(index, name)| (name.clone(), ty, doc.clone(), Given::Scalar(index)))
-}
-
 /// A parameter struct with C layout.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(from = "Vec<Field>", into = "Vec<Field>")]
@@ -186,6 +174,18 @@ impl From<ParamStruct> for Vec<Field> {
 }
 
 impl ParamStruct {
+    /// The field `param` that holds the address of the tensor `name`, which is the launch's view of this number.
+    pub fn address_field(tensor: usize, [name, param]: [&str; 2], dtype: DType, access: Access) -> Field {
+        let ty = if access == Access::Read { ParamType::ConstPtr } else { ParamType::MutPtr };
+        (param.to_owned(), ty, format!("{name}, {dtype}"), Given::Address { tensor })
+    }
+
+    /// The fields that hold the run-time scalars of `what`, in the type that it is computed in.
+    pub fn scalar_fields(names: &[String], compute: Compute, what: &str) -> impl Iterator<Item = Field> {
+        let (ty, doc) = (ParamType::of(compute), format!("run-time scalar of the {what}"));
+        names.iter().enumerate().map(move |(index, name)| (name.clone(), ty, doc.clone(), Given::Scalar(index)))
+    }
+
     /// Lays the fields out as C does: each at the next multiple of its alignment, the size a multiple of the largest.
     pub fn new(fields: impl IntoIterator<Item = Field>) -> Self {
         let mut at = 0;
@@ -217,7 +217,7 @@ impl ParamStruct {
     pub fn of(operands: &[Operand], problem: &ProblemShape, scalars: &[String]) -> Self {
         let of_operand = |(tensor, operand): (usize, &Operand)| {
             let (param, strides) = (operand.param.clone(), operand.strides.clone());
-            let address = address(tensor, [operand.name, &param], operand.dtype, operand.access);
+            let address = Self::address_field(tensor, [operand.name, &param], operand.dtype, operand.access);
             let given = strides.into_iter().enumerate().filter(|(_, stride)| *stride == ModeStride::Dynamic);
             let stride = move |(mode, _): (usize, _)| {
                 let doc = format!("elements from one coordinate of mode {mode} to the next");

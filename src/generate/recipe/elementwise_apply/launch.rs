@@ -3,7 +3,7 @@
 
 use super::decide::{Body, Class, Decision, Tensor};
 use crate::arch::Arch;
-use crate::plan::{Field, Given, Int, IntOp, Merging, ParamStruct, ParamType, Reach, Rule, params};
+use crate::plan::{Field, Given, Int, IntOp, Merging, ParamStruct, ParamType, Reach, Rule};
 use crate::view::{Access, ViewRef};
 
 /// The parameter struct: addresses, strides, extents, alignment, scalars.
@@ -11,7 +11,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
     let mut fields: Vec<Field> = Vec::new();
     for (tensor, t) in decision.tensors.iter().enumerate() {
         let access = if t.output { Access::Write } else { Access::Read };
-        fields.push(params::address(tensor, [t.name, &t.param], t.dtype, access));
+        fields.push(ParamStruct::address_field(tensor, [t.name, &t.param], t.dtype, access));
     }
     let several = decision.m_rank() > 1;
     let number = |i: usize| if several { i.to_string() } else { String::new() };
@@ -48,7 +48,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         fields.push((aligned(t), ParamType::I32, doc, Given::Follows));
         fields.push((whole(t), ParamType::I32, "the same, where columns are whole vectors".into(), Given::Follows));
     }
-    fields.extend(params::scalars(&decision.scalars, decision.checked.compute(), "function"));
+    fields.extend(ParamStruct::scalar_fields(&decision.scalars, decision.checked.compute(), "function"));
     ParamStruct::new(fields)
 }
 

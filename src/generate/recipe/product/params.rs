@@ -1,7 +1,7 @@
 //! The parameters of a product's kernel: addresses, strides, extents and scalars.
 
 use crate::expr::Compute;
-use crate::plan::{Field, Given, Int, IntOp, ModeStride, Operand, ParamType, Rule, params};
+use crate::plan::{Field, Given, Int, IntOp, ModeStride, Operand, ParamStruct, ParamType, Rule};
 
 /// The fields of a product, of tensors that are called A `(M,K)`, B `(K,N)`, and `(M,N)` all others.
 pub(crate) struct Fields<'a> {
@@ -23,7 +23,7 @@ impl Fields<'_> {
     /// Where the operands lie.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = Field> {
         let all = self.operands.iter().enumerate();
-        all.map(|(tensor, of)| params::address(tensor, [of.name, &of.param], of.dtype, of.access))
+        all.map(|(tensor, of)| ParamStruct::address_field(tensor, [of.name, &of.param], of.dtype, of.access))
     }
 
     /// The strides of the operands that the launch gives.
@@ -55,7 +55,7 @@ impl Fields<'_> {
 
     /// The run-time scalars.
     pub(crate) fn scalars(&self) -> impl Iterator<Item = Field> {
-        params::scalars(self.scalars, self.compute, "epilogue")
+        ParamStruct::scalar_fields(self.scalars, self.compute, "epilogue")
     }
 }
 

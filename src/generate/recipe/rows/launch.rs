@@ -5,7 +5,7 @@ use super::decide::Decision;
 use super::schedule::Hold;
 use super::tilings::instruction;
 use crate::expr::rows::Level;
-use crate::plan::{Field, Given, Int, IntOp, ModeStride, ParamStruct, ParamType, Reach, Rule, params};
+use crate::plan::{Field, Given, Int, IntOp, ModeStride, ParamStruct, ParamType, Reach, Rule};
 use crate::view::Access;
 
 /// The parameter that holds the stride of a tensor along a mode.
@@ -18,7 +18,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
     let mut fields: Vec<Field> = Vec::new();
     for (tensor, t) in decision.tensors.iter().enumerate() {
         let access = if t.output { Access::Write } else { Access::Read };
-        fields.push(params::address(tensor, [t.name, &t.param], t.spec.dtype, access));
+        fields.push(ParamStruct::address_field(tensor, [t.name, &t.param], t.spec.dtype, access));
     }
     fields.extend(columns::fields(&decision.passes));
     for (tensor, t) in decision.tensors.iter().enumerate() {
@@ -33,7 +33,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         let (tensor, mode) = decision.problem.first_with(number).unwrap_or_default();
         fields.push((name.to_owned(), ParamType::I32, doc.to_owned(), Given::Extent { tensor, mode }));
     }
-    fields.extend(params::scalars(&decision.scalars, decision.passes.compute(), "function"));
+    fields.extend(ParamStruct::scalar_fields(&decision.scalars, decision.passes.compute(), "function"));
     ParamStruct::new(fields)
 }
 

@@ -2,13 +2,13 @@
 
 use askama::Template;
 
+use super::super::columns::JOIN;
+use super::super::decide::{Decision, ELEMENTS};
+use super::super::tilings::meetings;
 use super::matrix::{Matrix, matrix};
 use super::words::{Words, op};
 use crate::emit::{self, Alias, Assertion};
 use crate::plan::Plan;
-use crate::recipe::rows::columns::JOIN;
-use crate::recipe::rows::decide::{Decision, ELEMENTS};
-use crate::recipe::rows::tilings::meetings;
 
 #[derive(Template)]
 #[template(path = "rows/entries.cuh")]

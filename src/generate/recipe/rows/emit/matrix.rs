@@ -1,12 +1,12 @@
 //! A tensor as the templates name it.
 
+use super::super::decide::Decision;
+use super::super::launch::stride;
+use super::super::schedule::Hold;
+use super::super::tensors::Tensor;
 use crate::emit;
 use crate::expr::rows::Level;
 use crate::plan::ModeStride;
-use crate::recipe::rows::decide::Decision;
-use crate::recipe::rows::launch::stride;
-use crate::recipe::rows::schedule::Hold;
-use crate::recipe::rows::tensors::Tensor;
 
 /// A tensor as the templates name it.
 pub(super) struct Matrix {

@@ -1,11 +1,11 @@
 //! The text of a step: what it reads, its function, and what becomes of the result.
 
+use super::super::facts::made;
+use super::super::schedule::Hold;
 use super::matrix::{Kind, kind};
 use super::words::{Words, op, result};
 use crate::expr::rows::{Along, Level, Made, Origin, Part, Reduction, Source, Step, Traversal, Values};
 use crate::plan::interned;
-use crate::recipe::rows::facts::made;
-use crate::recipe::rows::schedule::Hold;
 
 /// A reduction of a step.
 #[derive(Clone)]

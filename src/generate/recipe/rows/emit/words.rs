@@ -1,9 +1,9 @@
 //! How the text names what a step reads and makes.
 
+use super::super::decide::Decision;
 use crate::dtype::DType;
 use crate::expr::Helpers;
 use crate::expr::rows::{Along, Level, Made, Origin, Part, Reduction, Source};
-use crate::recipe::rows::decide::Decision;
 
 /// Names, for a step that has elements, groups, or one row.
 pub(super) struct Words<'a> {

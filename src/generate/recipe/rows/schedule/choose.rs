@@ -1,14 +1,14 @@
 //! The parts of a schedule that are `auto`.
 
+use super::super::tensors::Tensor;
+use super::super::tilings::{has_groups, is_cut, meetings};
+use super::super::{Rows, columns};
 use super::fits::{fits, fits_shared, have_clusters, shared_memory};
 use super::need::{Need, least_threads, vector};
 use super::{Hold, Schedule, pieces};
 use crate::arch::{Arch, Targets};
 use crate::expr::rows::Passes;
 use crate::plan::checks::Checks;
-use crate::recipe::rows::tensors::Tensor;
-use crate::recipe::rows::tilings::{has_groups, is_cut, meetings};
-use crate::recipe::rows::{Rows, columns};
 use crate::units::Bytes;
 
 /// Threads of a CTA, at least: with fewer, too few warps are resident.

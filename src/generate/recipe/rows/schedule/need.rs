@@ -1,10 +1,10 @@
 //! What a thread holds of a row.
 
+use super::super::tensors::Tensor;
 use super::Hold;
 use crate::arch::Arch;
 use crate::expr::rows::{Along, Level, Made, Passes};
 use crate::model::banks::WARP;
-use crate::recipe::rows::tensors::Tensor;
 
 /// What a thread holds, in bytes for each of its elements.
 pub(super) struct Need {
