@@ -80,13 +80,13 @@ combine(Params const& params)
     }
     state.add(shared[other][values], shared[other][values + 1], part);
   }
-{%- if c.varlen %}
+{%- if c.recipe.varlen %}
   auto const ptr_O = static_cast<Element*>(params.o) + (get<1>(crd) * params.o_row + head * params.o_head);
 {%- else %}
   auto const ptr_O = static_cast<Element*>(params.o)
                    + (get<2>(crd) * params.o_batch + get<1>(crd) * params.o_row + head * params.o_head);
 {%- endif %}
-{%- if c.narrow %}
+{%- if c.recipe.is_narrow() %}
   float const of_values = scale_of(params.scalev, head / group_of(params));
 {%- endif %}
   float const reciprocal = __frcp_rn(state.sum);
@@ -96,7 +96,7 @@ combine(Params const& params)
     CUTE_UNROLL
     for (int v = 0; v < size<0>(part); ++v) {
       float const value = __fmul_rn(state.values(v,n), reciprocal);
-{%- if c.narrow %}
+{%- if c.recipe.is_narrow() %}
       rounded_values(v,n) = Element(state.sum == 0 ? 0.0f : __fmul_rn(value, of_values));
 {%- else %}
       rounded_values(v,n) = Element(state.sum == 0 ? 0.0f : value);
@@ -106,10 +106,10 @@ combine(Params const& params)
       copy_all(StoreO{}, rounded_values(_,n), vector(ptr_O, n));
     }
   }
-{%- if c.lse %}
+{%- if c.recipe.lse %}
   if (lane == 0) {
     constexpr float ln2 = 0.693147180559945f;
-{%- if c.varlen %}
+{%- if c.recipe.varlen %}
     auto const at_lse = get<1>(crd) * params.lse_row + head * params.lse_head;
 {%- else %}
     auto const at_lse = get<2>(crd) * params.lse_batch + get<1>(crd) * params.lse_row + head * params.lse_head;

@@ -1,9 +1,9 @@
   Tensor cO = make_identity_tensor(TileO{});                                                   // (BM,DV) -> (query,element)
   Tensor rows_o = by_rows(tOrO);                                                               // (ROWS,COLUMNS)
-{%- if c.sinks %}
+{%- if c.recipe.sinks %}
   softmax.sink(__fmul_rn(static_cast<float const*>(params.sinks)[work.q.head], 1.44269504088896f), rows_o);
 {%- endif %}
-{%- if c.narrow %}
+{%- if c.recipe.is_narrow() %}
   float const of_values = scale_of(params.scalev, work.head_of_keys());
 {%- endif %}
   CUTE_UNROLL
@@ -12,13 +12,13 @@
     float const reciprocal = __frcp_rn(sum);
     CUTE_UNROLL
     for (int n = 0; n < size<1>(rows_o); ++n) {
-{%- if c.narrow %}
+{%- if c.recipe.is_narrow() %}
       rows_o(row,n) = sum == 0 ? 0 : __fmul_rn(__fmul_rn(rows_o(row,n), reciprocal), of_values);
 {%- else %}
       rows_o(row,n) = sum == 0 ? 0 : __fmul_rn(rows_o(row,n), reciprocal);
 {%- endif %}
     }
   }
-{%- if c.lse %}
+{%- if c.recipe.lse %}
 {% include "attention/logarithms.cuh" %}
 {%- endif %}

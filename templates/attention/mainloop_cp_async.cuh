@@ -43,7 +43,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   Tensor tVgV = thr_copy_v.partition_S(gV);                                                    // (CPY,CPY_N,CPY_K,steps)
   Tensor tVsV = partition_D(copy_v, threadIdx.x, sV);                                          // (CPY,CPY_N,CPY_K,STAGES)
 
-{% if c.narrow -%}
+{% if c.recipe.is_narrow() -%}
 {% include "attention/fragments_narrow.cuh" %}
 {%- else -%}
 {% include "attention/fragments.cuh" %}

@@ -24,7 +24,7 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   Tensor tVcV = copy_v.get_slice(threadIdx.x).partition_S(cV);                                 // (CPY,CPY_N,CPY_K)
   Tensor tVsV = partition_D(copy_v, threadIdx.x, sV);                                          // (CPY,CPY_N,CPY_K,STAGES)
 
-{% if c.narrow -%}
+{% if c.recipe.is_narrow() -%}
 {% include "attention/fragments_narrow.cuh" %}
 {%- else -%}
 {% include "attention/fragments.cuh" %}
@@ -37,6 +37,9 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   constexpr int stages = size<2>(SmemK{});
   Steps all(params, work);
   all.keep(work.split * [[ steps ]], (work.split + 1) * [[ steps ]]);
+{%- if c.emptied().is_some() %}
+  all.trim();
+{%- endif %}
 
 {% include "attention/load_pages.cuh" %}
 {% include "attention/begin.cuh" %}

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cute/tensor.hpp>
-{%- if c.narrow %}
+{%- if c.recipe.is_narrow() %}
 #include <cutlass/numeric_conversion.h>
 {%- endif %}
 #include <cutlass/fast_math.h>
@@ -36,7 +36,7 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 {% include "attention/work_pages.cuh" %}
 
 {% include "attention/steps.cuh" %}
-{%- if c.narrow %}
+{%- if c.recipe.is_narrow() %}
 
 {% include "attention/narrow.cuh" %}
 {%- endif %}

@@ -36,9 +36,16 @@ produce(Params const& params, SharedStorage& shared)
     };
     fill_k(0);
     fill(TmaQ{}, params.map_q, shared.barriers.queries, at.q, get<0>(of_q), get<1>(of_q));
+{%- if c.emptied().is_some() %}
+    Walk walk{all};
+    CUTE_NO_UNROLL
+    for (int i = walk.next(); i < all.count; i = walk.next()) {
+      fill_k(walk.after);
+{%- else %}
     CUTE_NO_UNROLL
     for (int i = 0; i < all.count; ++i) {
       fill_k(i + 1);
+{%- endif %}
       fill(TmaV{}, params.map_v, shared.barriers.values, at.v, get<0>(of_v)(_,all.at(i)), get<1>(of_v));
     }
   }

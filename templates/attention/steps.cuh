@@ -1,3 +1,7 @@
+{% if let Some(score) = c.emptied() -%}
+[[ score.helpers ]]
+[[ score.emptied ]]
+{% endif -%}
 // The steps of keys that queries of a tile see, from the last to the first, so that steps with a mask come first.
 struct Steps
 {
@@ -9,11 +13,20 @@ struct Steps
   int count;
   int whole;  // from this number on every query sees all keys of a step
   int left;   // up to this one
+{%- if c.emptied().is_some() %}
+  Params const& params;
+  int first_row;
+  int last_row;
+{%- endif %}
 
   // Those of so many rows of the tile, from a row on.
   CUTE_DEVICE
   Steps(Params const& params, Work const& work, int row = 0, int rows = size<0>(TileQ{}))
+{%- if c.emptied().is_some() %}
+    : mask(params, work.len_q, work.len_k), work(work), params(params), first_row(row)
+{%- else %}
     : mask(params, work.len_q, work.len_k), work(work)
+{%- endif %}
   {
     rows = cute::min(rows, work.rows() - work.first - row);
     int const query = work.query(row);
@@ -22,6 +35,10 @@ struct Steps
     count = rows <= 0 ? 0 : cute::max(0, ceil_div(cute::max(0, mask.end(last)), Step{}) - begin);
     whole = cute::min(count, cute::max(0, begin + count - cute::max(0, mask.end(query)) / Step{}));
     left  = cute::min(count, cute::max(whole, begin + count - ceil_div(mask.first(last), Step{})));
+{%- if c.emptied().is_some() %}
+    last_row = row + rows - 1;
+    trim();
+{%- endif %}
   }
 
   // Keeps those from `first` to before `end`.
@@ -62,4 +79,12 @@ struct Steps
       apply(mask, rows_s, rows_c, work, key(i));
     }
   }
+{%- if let Some(score) = c.emptied() %}
+
+{% include "attention/emptied.cuh" %}
+{%- endif %}
 };
+{%- if c.emptied().is_some() %}
+
+{% include "attention/walk.cuh" %}
+{%- endif %}

@@ -46,7 +46,11 @@
   // Stages that this warpgroup does not read.
   auto const leave = [&](int first, int end) {
     CUTE_NO_UNROLL
+{%- if c.emptied().is_some() %}
+    for (int i = all.skip(first, 1); i < end; i = all.skip(i + 1, 1)) {
+{%- else %}
     for (int i = first; i < end; ++i) {
+{%- endif %}
       keys.full[at.k.stage].wait(at.k.phase);
       turns.take();
       turns.pass();
@@ -70,7 +74,11 @@
     int i = 1;
     auto const until = [&](int end, auto masked) {
       CUTE_NO_UNROLL
+{%- if c.emptied().is_some() %}
+      for (i = all.skip(skipped + i, 1) - skipped; i < end; i = all.skip(skipped + i + 1, 1) - skipped) {
+{%- else %}
       for (; i < end; ++i) {
+{%- endif %}
         multiply_k();
         multiply_v();
         turns.pass();

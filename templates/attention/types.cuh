@@ -1,5 +1,5 @@
 using Params  = [[ c.plan.name() ]]_params;
-{% if c.narrow -%}
+{% if c.recipe.is_narrow() -%}
 using Element = [[ c.element ]];                 // Q and O
 using Stored  = float_e4m3_t;                 // K and V
 {% else -%}

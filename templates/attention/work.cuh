@@ -8,7 +8,7 @@ struct Place
 // The work of a CTA: a tile of queries of one head of one sequence. O lies where Q does.
 struct Work
 {
-  static constexpr bool packed = [[ c.varlen ]];  // whether sequences lie one after the other
+  static constexpr bool packed = [[ c.recipe.varlen ]];  // whether sequences lie one after the other
 
   Place q;
   Place k;
@@ -21,7 +21,7 @@ struct Work
   CUTE_DEVICE int rows() const { return len_q; }
   CUTE_DEVICE int query(int row) const { return first + row; }
   CUTE_DEVICE int head(int) const { return q.head; }
-{%- if c.narrow %}
+{%- if c.recipe.is_narrow() %}
   CUTE_DEVICE int head_of_keys() const { return k.head; }
 {%- endif %}
 };

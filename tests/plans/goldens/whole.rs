@@ -97,6 +97,11 @@ const BY_DIGEST: [(&[&str], &str, &str); 30] = [
         "attention_f16_64_scored_sinks_sm80",
         "a function of scores; the rest is that of the whole text",
     ),
+    (
+        &["attention/emptied.cuh", "attention/walk.cuh"],
+        "attention_bf16_64_lse_scored_sm80",
+        "which steps a function of scores empties; the rest is that of the whole text",
+    ),
     (&["attention/sink.cuh"], "attention_f16_64_scored_sinks_sm80", "18 lines: a weight without a value"),
     (
         &["attention/work_varlen.cuh", "attention/sequences.cuh", "attention/start_of.cuh", "attention/found.cuh"],
