@@ -38,7 +38,7 @@ const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16_ntt_batched_128x128
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&[&str], &str, &str); 30] = [
+const BY_DIGEST: [(&[&str], &str, &str); 31] = [
     (
         &[
             "attention/narrow.cuh",
