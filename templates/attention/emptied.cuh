@@ -3,7 +3,6 @@
   bool
   empty(int i, int j) const
   {
-    Empties const empties{[[ score.scalars ]]};
     int const aligned = work.len_k - work.len_q;
 {%- if c.recipe.paged %}
     Range const heads(work.q.head, work.q.head + work.group - 1);

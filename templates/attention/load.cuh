@@ -4,8 +4,8 @@
     }
   };
 {%- if c.emptied().is_some() %}
-  Walk of_k{all};
-  Walk of_v{all};
+  Walk of_k(all);
+  Walk of_v(of_k);
 {%- endif %}
   auto const load_k = [&](int i) {
 {%- if c.emptied().is_some() %}

@@ -4,8 +4,8 @@
   auto const ptr_K = static_cast<[[ c.rows[1].element ]] const*>(params.k) + work.k.head * params.k_head;
   auto const ptr_V = static_cast<[[ c.rows[2].element ]] const*>(params.v) + work.k.head * params.v_head;
 {%- if c.emptied().is_some() %}
-  Walk of_k{all};
-  Walk of_v{all};
+  Walk of_k(all);
+  Walk of_v(of_k);
 {%- endif %}
   // Steps of K come one after the other, and each before its V.
   auto const load_k = [&](int i) {
@@ -38,8 +38,14 @@
     }
     cp_async_fence();
   };
+{%- if c.emptied().is_some() %}
+  if (of_k.after < all.count) {
+    pages.ask(all.key(of_k.after));
+  }
+{%- else %}
   if (all.count > 0) {
     pages.ask(all.key(0));
   }
+{%- endif %}
   auto const row_of_q = [&](int row) { return ptr_Q + (work.query(row) * params.q_row + work.head(row) * params.q_head); };
   copy_rows<0>(copy_q, row_of_q, tQcQ, make_coord(work.rows() - work.first, Head{}), tQsQ);

@@ -9,7 +9,7 @@
   Softmax<decltype(size<0>(rows_c))::value> softmax;
   Scoring const scoring(params);
 {%- if c.emptied().is_some() %}
-  Walk walk{all};
+  Walk walk(all);
   CUTE_NO_UNROLL
   for (int i = 0, step = walk.next(); step < all.count; ++i, step = walk.next()) {
 {%- else %}

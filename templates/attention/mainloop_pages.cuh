@@ -37,9 +37,6 @@ attend(Params const& params, Work const& work, SharedStorage& shared)
   constexpr int stages = size<2>(SmemK{});
   Steps all(params, work);
   all.keep(work.split * [[ steps ]], (work.split + 1) * [[ steps ]]);
-{%- if c.emptied().is_some() %}
-  all.trim();
-{%- endif %}
 
 {% include "attention/load_pages.cuh" %}
 {% include "attention/begin.cuh" %}

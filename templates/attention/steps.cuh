@@ -14,7 +14,7 @@ struct Steps
   int whole;  // from this number on every query sees all keys of a step
   int left;   // up to this one
 {%- if c.emptied().is_some() %}
-  Params const& params;
+  Empties empties;
   int first_row;
   int last_row;
 {%- endif %}
@@ -22,11 +22,7 @@ struct Steps
   // Those of so many rows of the tile, from a row on.
   CUTE_DEVICE
   Steps(Params const& params, Work const& work, int row = 0, int rows = size<0>(TileQ{}))
-{%- if c.emptied().is_some() %}
-    : mask(params, work.len_q, work.len_k), work(work), params(params), first_row(row)
-{%- else %}
     : mask(params, work.len_q, work.len_k), work(work)
-{%- endif %}
   {
     rows = cute::min(rows, work.rows() - work.first - row);
     int const query = work.query(row);
@@ -35,9 +31,10 @@ struct Steps
     count = rows <= 0 ? 0 : cute::max(0, ceil_div(cute::max(0, mask.end(last)), Step{}) - begin);
     whole = cute::min(count, cute::max(0, begin + count - cute::max(0, mask.end(query)) / Step{}));
     left  = cute::min(count, cute::max(whole, begin + count - ceil_div(mask.first(last), Step{})));
-{%- if c.emptied().is_some() %}
-    last_row = row + rows - 1;
-    trim();
+{%- if let Some(score) = c.emptied() %}
+    empties   = {[[ score.scalars ]]};
+    first_row = row;
+    last_row  = row + rows - 1;
 {%- endif %}
   }
 

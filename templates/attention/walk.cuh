@@ -1,8 +1,11 @@
-// The numbers of steps that are not empty, one after the other. The first one is not.
+// The numbers of steps that are not empty, one after the other.
 struct Walk
 {
   Steps const& all;
-  int after = 0;  // the next one, or how many steps there are
+  int after;  // the next one, or how many steps there are
+
+  CUTE_DEVICE explicit
+  Walk(Steps const& all) : all(all), after(all.skip(0, 1)) {}
 
   CUTE_DEVICE
   int

@@ -163,7 +163,7 @@ fn no_empty_block_of_a_usual_mask_is_missed() {
     }
 }
 
-/// What depends on the score, on elements, or computes in another type says nothing.
+/// Conditions on the score or on elements say nothing; nor does a function that computes in another type.
 #[test]
 fn what_nobody_knows_empties_nothing() {
     for text in [

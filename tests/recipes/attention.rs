@@ -333,10 +333,10 @@ const BY_TMA_DEFECTS: &[Defect] = &[
         to: "Range const queries(work.query(first_row) + aligned, work.query(first_row) + aligned)",
     },
     Defect {
-        what: "a stage that no warpgroup gives back",
+        what: "a step that warpgroups leave out and TMA does not",
         settings: EMPTIED_BY_TMA,
-        from: "for (int i = all.skip(first, 1); i < end; i = all.skip(i + 1, 1))",
-        to: "for (int i = own.skip(first, 1); i < end; i = own.skip(i + 1, 1))",
+        from: "Walk walk(all);\n  Softmax",
+        to: "Walk walk(own);\n  Softmax",
     },
     Defect {
         what: "a mask ahead of the function of scores",

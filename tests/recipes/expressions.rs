@@ -437,7 +437,9 @@ fn conditions_on_ranges_hold_where_the_host_says_so() {
             let ends: Vec<[f64; 2]> = row.iter().map(ends).collect();
             let bounds: Vec<Bounds> = ends.iter().map(|[low, high]| Bounds::between(*low, *high)).collect();
             let (holds, found) = (emptied.holds(&bounds, &OF_EMPTIED).expect("three inputs"), found[0] == 1);
-            let small = ends[1..].iter().flatten().all(|end| end.abs() < 100.0);
+            // Nothing is known of what overflows, or is divided by 0.
+            let divides = condition.contains("/ c") || condition.contains("/ (b");
+            let small = !divides && ends[1..].iter().flatten().all(|end| end.abs() < 100.0);
             assert!(holds == found || (holds && !small), "{condition}: {ends:?}: {holds}, but {found} in C++");
             holding += usize::from(found);
         }

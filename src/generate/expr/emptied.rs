@@ -44,7 +44,7 @@ enum Holds {
 
 use Holds::{Always, If, Never};
 
-/// What is known of a node.
+/// A node, as far as bounds of known inputs tell.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// The number, where it is computed of known inputs by operations that are monotone, rounding included.
@@ -62,7 +62,7 @@ const MOST_CHOICES: usize = 4;
 struct Conditions<'f> {
     function: &'f Function,
     nodes: Nodes,
-    /// Of the function's nodes so far.
+    /// One for each of the function's nodes so far.
     known: Vec<Known>,
 }
 
@@ -233,7 +233,7 @@ impl Conditions<'_> {
     }
 }
 
-/// What holds of two numbers where the comparison does not.
+/// The comparison that holds of two numbers where the other does not.
 fn opposite(op: Comparison) -> Comparison {
     match op {
         Comparison::Le => Comparison::Gt,

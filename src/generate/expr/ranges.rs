@@ -12,8 +12,8 @@ use super::write::{self, Piece, Precedence, Style};
 
 /// What a range is, whatever is done with it.
 const RANGE: &str = "\
-// Bounds of a number for all of some places; NaN where it may be any, or NaN. Operations are monotone in each operand, and so is their
-// rounding: bounds of a result are results at bounds.
+// Bounds of a number; both are NaN where it may be any number, or NaN. Operations are monotone in each operand, and so is their rounding:
+// bounds of a result are results at bounds.
 struct Range
 {
   float low;
@@ -21,7 +21,7 @@ struct Range
 
   CUTE_DEVICE Range(float x) : low(x), high(x) {}
 
-  // Of numbers that overflow nothing is known.
+  // Nothing is known of numbers that overflow.
   CUTE_DEVICE Range(float low, float high) : low(low), high(high)
   {
     if (!(fabsf(low) < INFINITY && fabsf(high) < INFINITY)) {
@@ -82,7 +82,7 @@ impl Operation {
             ),
             Operation::Min => choice("min"),
             Operation::Max => choice("max"),
-            Operation::AtEnds => "  // Of a function that does not decrease.\n  template <class F>\n  \
+            Operation::AtEnds => "  // The function does not decrease.\n  template <class F>\n  \
                  friend CUTE_DEVICE Range at_ends(Range x, F const& f) { return x.is_known() ? Range(f(x.low), f(x.high)) : x; }\n"
                 .to_owned(),
             Operation::Compare(op) => {
@@ -220,7 +220,7 @@ impl Emptied {
         let body = braces(&body, "  ", head.len());
         let of_all = if of_all.is_empty() { String::new() } else { format!("\n{of_all}") };
         format!(
-            "{RANGE}{of_all}\n  // Whether it holds for all numbers of both.\n{comparisons}}};\n\n\
+            "{RANGE}{of_all}\n  // A comparison holds if it does for all numbers of both.\n{comparisons}}};\n\n\
              struct {name} {{\n{members}{apart}{head}{body}\n}};\n"
         )
     }
