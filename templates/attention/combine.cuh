@@ -80,13 +80,13 @@ combine(Params const& params)
     }
     state.add(shared[other][values], shared[other][values + 1], part);
   }
-{%- if c.varlen %}
+{%- if c.recipe.varlen %}
   auto const ptr_O = static_cast<Element*>(params.o) + (get<1>(crd) * params.o_row + head * params.o_head);
 {%- else %}
   auto const ptr_O = static_cast<Element*>(params.o)
                    + (get<2>(crd) * params.o_batch + get<1>(crd) * params.o_row + head * params.o_head);
 {%- endif %}
-{%- if c.narrow %}
+{%- if c.recipe.is_narrow() %}
   float const of_values = scale_of(params.scalev, head / group_of(params));
 {%- endif %}
   float const reciprocal = __frcp_rn(state.sum);
@@ -102,10 +102,10 @@ combine(Params const& params)
       copy_all(StoreO{}, rounded_values(_,n), vector(ptr_O, n));
     }
   }
-{%- if c.lse %}
+{%- if c.recipe.lse %}
   if (lane == 0) {
     constexpr float ln2 = 0.693147180559945f;
-{%- if c.varlen %}
+{%- if c.recipe.varlen %}
     auto const at_lse = get<1>(crd) * params.lse_row + head * params.lse_head;
 {%- else %}
     auto const at_lse = get<2>(crd) * params.lse_batch + get<1>(crd) * params.lse_row + head * params.lse_head;

@@ -1,9 +1,9 @@
   Tensor cO = make_identity_tensor(TileO{});                                                   // (BM,DV) -> (query,element)
   Tensor rows_o = by_rows(tOrO);                                                               // (ROWS,COLUMNS)
-{%- if c.sinks %}
+{%- if c.recipe.sinks %}
   softmax.sink(__fmul_rn(static_cast<float const*>(params.sinks)[work.q.head], 1.44269504088896f), rows_o);
 {%- endif %}
-{%- if c.narrow %}
+{%- if c.recipe.is_narrow() %}
   float const of_values = scale_of(params.scalev, work.k.head);
 {%- endif %}
   CUTE_UNROLL
@@ -15,6 +15,6 @@
       rows_o(row,n) = sum == 0 ? 0 : [[ c.of_values("__fmul_rn(rows_o(row,n), reciprocal)") ]];
     }
   }
-{%- if c.lse %}
+{%- if c.recipe.lse %}
 {% include "attention/logarithms.cuh" %}
 {%- endif %}

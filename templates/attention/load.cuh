@@ -3,16 +3,26 @@
       copy_inside(copy, src, crd, bounds, dst);
     }
   };
+{%- if c.emptied().is_some() %}
+  Walk of_k(all);
+  Walk of_v(of_k);
+{%- endif %}
   auto const load_k = [&](int i) {
-    if (i < all.count) {
-      int const at = all.at(i);
+{%- if c.emptied().is_some() %}
+    int const step = of_k.next();
+{%- endif %}
+    if ([[ c.step() ]] < all.count) {
+      int const at = all.at([[ c.step() ]]);
       load(copy_k, tKgK(_,_,_,at), thr_copy_k.partition_S(cK(_,_,at)), shape(mK), tKsK(_,_,_,i % stages));
     }
     cp_async_fence();  // one group per step, even an empty one: the waits count groups
   };
   auto const load_v = [&](int i) {
-    if (i < all.count) {
-      int const at = all.at(i);
+{%- if c.emptied().is_some() %}
+    int const step = of_v.next();
+{%- endif %}
+    if ([[ c.step() ]] < all.count) {
+      int const at = all.at([[ c.step() ]]);
       load(copy_v, tVgV(_,_,_,at), thr_copy_v.partition_S(cV(_,_,at)), shape(mV), tVsV(_,_,_,i % stages));
     }
     cp_async_fence();

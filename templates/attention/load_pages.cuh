@@ -1,29 +1,51 @@
   __shared__ Pages::Offsets offsets;
   Pages pages(params, work.batch, offsets);
-  auto const ptr_Q = static_cast<Element const*>(params.q) + work.q.sequence * params.q_[[ c.apart ]];
+  auto const ptr_Q = static_cast<Element const*>(params.q) + work.q.sequence * params.q_[[ c.recipe.modes("o")[0] ]];
   auto const ptr_K = static_cast<[[ c.rows[1].element ]] const*>(params.k) + work.k.head * params.k_head;
   auto const ptr_V = static_cast<[[ c.rows[2].element ]] const*>(params.v) + work.k.head * params.v_head;
+{%- if c.emptied().is_some() %}
+  Walk of_k(all);
+  Walk of_v(of_k);
+{%- endif %}
   // Steps of K come one after the other, and each before its V.
   auto const load_k = [&](int i) {
-    if (i < all.count) {
-      pages.give(i, all.key(i));
+{%- if c.emptied().is_some() %}
+    int const step = of_k.next();
+{%- endif %}
+    if ([[ c.step() ]] < all.count) {
+      pages.give(i, all.key([[ c.step() ]]));
       auto const row = [&](int key) { return ptr_K + offsets[i % 2][0][key]; };
-      copy_rows<0>(copy_k, row, tKcK, make_coord(work.len_k - all.key(i), Head{}), tKsK(_,_,_,i % stages));
+      copy_rows<0>(copy_k, row, tKcK, make_coord(work.len_k - all.key([[ c.step() ]]), Head{}), tKsK(_,_,_,i % stages));
+{%- if c.emptied().is_some() %}
+      if (of_k.after < all.count) {
+        pages.ask(all.key(of_k.after));
+      }
+{%- else %}
       if (i + 1 < all.count) {
         pages.ask(all.key(i + 1));
       }
+{%- endif %}
     }
     cp_async_fence();  // one group per step, even an empty one: the waits count groups
   };
   auto const load_v = [&](int i) {
-    if (i < all.count) {
+{%- if c.emptied().is_some() %}
+    int const step = of_v.next();
+{%- endif %}
+    if ([[ c.step() ]] < all.count) {
       auto const row = [&](int key) { return ptr_V + offsets[i % 2][1][key]; };
-      copy_rows<1>(copy_v, row, tVcV, make_coord(Value{}, work.len_k - all.key(i)), tVsV(_,_,_,i % stages));
+      copy_rows<1>(copy_v, row, tVcV, make_coord(Value{}, work.len_k - all.key([[ c.step() ]])), tVsV(_,_,_,i % stages));
     }
     cp_async_fence();
   };
+{%- if c.emptied().is_some() %}
+  if (of_k.after < all.count) {
+    pages.ask(all.key(of_k.after));
+  }
+{%- else %}
   if (all.count > 0) {
     pages.ask(all.key(0));
   }
+{%- endif %}
   auto const row_of_q = [&](int row) { return ptr_Q + (work.query(row) * params.q_row + work.head(row) * params.q_head); };
   copy_rows<0>(copy_q, row_of_q, tQcQ, make_coord(work.rows() - work.first, Head{}), tQsQ);

@@ -1,6 +1,6 @@
   Tensor rows_c = by_rows(Output{}.get_slice(threadIdx.x).partition_C(cO));  // (ROWS,COLUMNS) -> (query,element)
   auto const ptr_lse = static_cast<float*>(params.lse)
-                     + (work.q.sequence * params.lse_[[ c.apart ]] + work.q.head * params.lse_head);
+                     + (work.q.sequence * params.lse_[[ c.recipe.modes("o")[0] ]] + work.q.head * params.lse_head);
   CUTE_UNROLL
   for (int row = 0; row < size<0>(rows_c); ++row) {
     constexpr float ln2 = 0.693147180559945f;

@@ -8,8 +8,14 @@
   Tensor rows_c = by_rows(thr_scores.partition_C(cS));                                         // (ROWS,COLUMNS) -> (query,key)
   Softmax<decltype(size<0>(rows_c))::value> softmax;
   Scoring const scoring(params);
+{%- if c.emptied().is_some() %}
+  Walk walk(all);
+  CUTE_NO_UNROLL
+  for (int i = 0, step = walk.next(); step < all.count; ++i, step = walk.next()) {
+{%- else %}
   CUTE_NO_UNROLL
   for (int i = 0; i < all.count; ++i) {
+{%- endif %}
     cp_async_wait<2 * (stages - 1)>();
     __syncthreads();  // K of this step has arrived, and all warps have read V of the step before
     load_v(i + stages - 1);
@@ -22,8 +28,8 @@
       gemm(scores_mma, tSrQ(_,_,k), tSrK(_,_,k), tSrS);
     }
     Tensor rows_s = by_rows(tSrS);                                                             // (ROWS,COLUMNS)
-    scoring.apply(params, work, rows_s, rows_c, all.key(i));
-    all.hide(rows_s, rows_c, i);
+    scoring.apply(params, work, rows_s, rows_c, all.key([[ c.step() ]]));
+    all.hide(rows_s, rows_c, [[ c.step() ]]);
     cp_async_wait<2 * (stages - 1)>();
     __syncthreads();  // V of this step has arrived, and all warps have read K
     load_k(i + stages);

@@ -39,7 +39,13 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
   Tensor rows_s = by_rows(tSrS);                                                               // (ROWS,COLUMNS)
   Tensor rows_c = by_rows(thr_scores.partition_C(make_identity_tensor(TileS{})));              // (ROWS,COLUMNS) -> (query,key)
   Steps const all(params, work);
+{%- if c.emptied().is_some() %}
+  Steps own(params, work, 64 * turns.warpgroup, 64);
+  own.trim();
+  Walk walk(all);
+{%- else %}
   Steps const own(params, work, 64 * turns.warpgroup, 64);
+{%- endif %}
   Softmax<decltype(size<0>(rows_c))::value> softmax;
   Scoring const scoring(params);
   output_mma.accumulate_ = GMMA::ScaleOut::One;

@@ -1,7 +1,8 @@
+{% let diagonal = c.recipe.has_diagonal() -%}
 // The keys that queries see: from first(query) to before end(query). The last query is aligned with the last key.
 struct Mask
 {
-  static constexpr bool diagonal = [[ c.diagonal ]];  // whether a query sees no keys behind its own, or behind a window
+  static constexpr bool diagonal = [[ diagonal ]];  // whether a query sees no keys behind its own, or behind a window
   static constexpr bool window   = [[ c.window ]];  // whether it sees those of a window
 
   int own;    // the key that query 0 is aligned with

@@ -34,11 +34,23 @@ produce(Params const& params, SharedStorage& shared)
         fill(TmaK{}, params.map_k, shared.barriers.keys, at.k, get<0>(of_k)(_,all.at(i)), get<1>(of_k));
       }
     };
+{%- if c.emptied().is_some() %}
+    Walk walk(all);
+    fill_k(walk.after);
+{%- else %}
     fill_k(0);
+{%- endif %}
     fill(TmaQ{}, params.map_q, shared.barriers.queries, at.q, get<0>(of_q), get<1>(of_q));
+{%- if c.emptied().is_some() %}
+    CUTE_NO_UNROLL
+    while (walk.after < all.count) {
+      int const i = walk.next();
+      fill_k(walk.after);
+{%- else %}
     CUTE_NO_UNROLL
     for (int i = 0; i < all.count; ++i) {
       fill_k(i + 1);
+{%- endif %}
       fill(TmaV{}, params.map_v, shared.barriers.values, at.v, get<0>(of_v)(_,all.at(i)), get<1>(of_v));
     }
   }

@@ -1,4 +1,6 @@
+{% if score.emptied.is_empty() -%}
 [[ score.helpers ]]
+{% endif -%}
 [[ score.functor ]]
 // The elements of a tensor for the queries and keys of the work.
 template <class Work, class Of, class Strides>

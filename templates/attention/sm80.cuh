@@ -42,7 +42,7 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 {% include "attention/work_of.cuh" %}
 
 {% include "attention/steps.cuh" %}
-{%- if c.narrow %}
+{%- if c.recipe.is_narrow() %}
 
 {% include "attention/narrow.cuh" %}
 {%- endif %}

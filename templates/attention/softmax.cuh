@@ -93,7 +93,7 @@ struct Softmax
     }
   }
 
-{% if c.sinks -%}
+{% if c.recipe.sinks -%}
 {% include "attention/sink.cuh" %}
 
 {% endif -%}

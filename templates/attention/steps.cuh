@@ -1,3 +1,7 @@
+{% if let Some(score) = c.emptied() -%}
+[[ score.helpers ]]
+[[ score.emptied ]]
+{% endif -%}
 // The steps of keys that queries of a tile see, from the last to the first, so that steps with a mask come first.
 struct Steps
 {
@@ -9,6 +13,11 @@ struct Steps
   int count;
   int whole;  // from this number on every query sees all keys of a step
   int left;   // up to this one
+{%- if c.emptied().is_some() %}
+  Empties empties;
+  int first_row;
+  int last_row;
+{%- endif %}
 
   // Those of so many rows of the tile, from a row on.
   CUTE_DEVICE
@@ -22,6 +31,11 @@ struct Steps
     count = rows <= 0 ? 0 : cute::max(0, ceil_div(cute::max(0, mask.end(last)), Step{}) - begin);
     whole = cute::min(count, cute::max(0, begin + count - cute::max(0, mask.end(query)) / Step{}));
     left  = cute::min(count, cute::max(whole, begin + count - ceil_div(mask.first(last), Step{})));
+{%- if let Some(score) = c.emptied() %}
+    empties   = {[[ score.scalars ]]};
+    first_row = row;
+    last_row  = row + rows - 1;
+{%- endif %}
   }
 
   // Keeps those from `first` to before `end`.
@@ -62,4 +76,12 @@ struct Steps
       apply(mask, rows_s, rows_c, work, key(i));
     }
   }
+{%- if let Some(score) = c.emptied() %}
+
+{% include "attention/emptied.cuh" %}
+{%- endif %}
 };
+{%- if c.emptied().is_some() %}
+
+{% include "attention/walk.cuh" %}
+{%- endif %}

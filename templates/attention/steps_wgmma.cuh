@@ -44,9 +44,16 @@
     }
   };
   // Stages that this warpgroup does not read.
+{%- if c.emptied().is_some() %}
+  auto const leave = [&](int, int end) {
+    CUTE_NO_UNROLL
+    while (walk.after < end) {
+      int const i = walk.next();
+{%- else %}
   auto const leave = [&](int first, int end) {
     CUTE_NO_UNROLL
     for (int i = first; i < end; ++i) {
+{%- endif %}
       keys.full[at.k.stage].wait(at.k.phase);
       turns.take();
       turns.pass();
@@ -61,16 +68,26 @@
   int const skipped = own.count > 0 ? all.begin + all.count - own.begin - own.count : all.count;
   leave(0, skipped);
   if (own.count > 0) {
+{%- if c.emptied().is_some() %}
+    walk.next();
+{%- endif %}
     multiply_k();
     turns.pass();
     warpgroup_wait<0>();
     weigh(0, true_type{});
     round_all(tSrS, tOrP);
     clear_first(skipped);
+{%- if c.emptied().is_some() %}
+    auto const until = [&](int end, auto masked) {
+      CUTE_NO_UNROLL
+      while (walk.after < skipped + end) {
+        int const i = walk.next() - skipped;
+{%- else %}
     int i = 1;
     auto const until = [&](int end, auto masked) {
       CUTE_NO_UNROLL
       for (; i < end; ++i) {
+{%- endif %}
         multiply_k();
         multiply_v();
         turns.pass();
@@ -81,6 +98,10 @@
         softmax.rescale(by_rows(tOrO));
       }
     };
+{%- if c.emptied().is_some() %}
+    // One loop: several are too long to be inlined, and MMAs of a call are serialized.
+    until(own.count, bool_constant<Mask::diagonal>{});
+{%- else %}
     // Loops of their own: a branch between MMAs costs 5 % of causal heads.
     if constexpr (Mask::diagonal) {
       until(own.whole, true_type{});
@@ -89,6 +110,7 @@
     if constexpr (Mask::window) {
       until(own.count, true_type{});
     }
+{%- endif %}
     multiply_v();
     end_v();
   }

@@ -8,7 +8,7 @@ struct Place
 // The work of a CTA: a tile of queries of one head of one sequence. O lies where Q does.
 struct Work
 {
-  static constexpr bool packed = [[ c.varlen ]];  // whether sequences lie one after the other
+  static constexpr bool packed = [[ c.recipe.varlen ]];  // whether sequences lie one after the other
 
   Place q;
   Place k;

@@ -1,4 +1,4 @@
-{% if c.varlen -%}
+{% if c.recipe.varlen -%}
 {% include "attention/work_varlen.cuh" %}
 {%- else -%}
 {% include "attention/work_dense.cuh" %}

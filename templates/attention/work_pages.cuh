@@ -9,7 +9,7 @@ struct Place
 // share the key head, those of one query one after the other.
 struct Work
 {
-  static constexpr bool packed = [[ c.varlen ]];  // whether queries of sequences lie one after the other
+  static constexpr bool packed = [[ c.recipe.varlen ]];  // whether queries of sequences lie one after the other
 
   Place q;    // its first head
   Place k;    // keys of each sequence are numbered from 0 on
@@ -50,7 +50,7 @@ keys_of(Params const& params, int batch)
   return cute::max(0, cute::min(static_cast<int const*>(params.lengths)[batch], most));
 }
 
-{% if c.varlen -%}
+{% if c.recipe.varlen -%}
 {% include "attention/work_pages_varlen.cuh" %}
 {%- else -%}
 {% include "attention/work_pages_dense.cuh" %}

@@ -6,6 +6,7 @@ use std::sync::{LazyLock, OnceLock};
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::diagnostic::Code;
 use cutemplate::exec::ptx::Modes;
+use cutemplate::exec::ptx::Placement;
 use cutemplate::exec::{Job, Options, Program};
 use cutemplate::plan::{Operand, ParamType};
 use cutemplate::recipe::{Attention, Recipe, family};
@@ -18,7 +19,7 @@ use crate::catalogue::for_arch;
 use crate::kernels::attention::{packed, paged, sized};
 use crate::kernels::{Kernel, Problem, Tensors};
 use crate::needed::each_of;
-use crate::own::{BOUNDED, built, is_right, program};
+use crate::own::{BOUNDED, built, is_right, launch, program};
 use crate::whole;
 
 /// Parts of the names of the catalogue's kernels.
@@ -27,6 +28,8 @@ const CAUSAL: &str = "causal_lse";
 const WINDOW: &str = "72x40_window";
 const VARLEN: &str = "causal_varlen";
 const SINKS: &str = "sinks";
+/// Keys up to a query's own, but so many, and a prefix; queries ahead of a first one see none.
+const EMPTIED: &str = "lse_scored";
 const PAGED: &str = "causal_paged";
 const NARROW: &str = "e4m3";
 
@@ -230,6 +233,16 @@ cases! {
         (NARROW, Fill::Specials, &[(Paged([2, 16], &[70, 0, 33], [4, 2]), &[0.125, 20.0, 3.0]), (Paged([5, 3], &[129], [5, 1]), SCALE)]),
         (NARROW, Fill::Integers, &[(Paged([1, 48], &[200, 64, 1], [8, 2]), SCALE), (Paged([9, 256], &[130], [3, 3]), SCALE)]),
         (NARROW, Fill::Normal, &[(Paged([70, 16], &[200, 0, 70, 33, 5], [4, 2]), SCALE), (Paged([4, 16], &MANY, [2, 1]), SCALE)]),
+    ];
+    /// Masks that are functions of scores: a prefix, a window, both with a hole between them, queries without a key, all keys, none, and NaN.
+    steps_that_a_function_empties: [
+        (EMPTIED, Fill::Normal, &[
+            (Dense([1, 300, 300, 2, 1]), &[0.125, 40.0, 70.0, 0.0]), (Dense([2, 130, 257, 2, 1]), &[0.125, 1e9, 0.0, 0.0]),
+            (Dense([1, 257, 300, 1, 1]), &[-0.125, 5.0, 0.0, 0.0]), (Dense([1, 300, 300, 2, 2]), &[0.125, 1e9, 9.0, 140.0]),
+            (Dense([1, 200, 70, 1, 1]), &[0.125, 1e9, 0.0, 20.0]), (Dense([1, 65, 129, 3, 1]), &[0.125, -1.0, 0.0, 0.0]),
+            (Dense([1, 70, 200, 1, 1]), &[0.125, 0.0, 1e9, -1e9]), (Dense([1, 70, 200, 1, 1]), &[0.125, f64::NAN, f64::INFINITY, 0.0]),
+        ]),
+        (EMPTIED, Fill::Specials, &[(Dense([1, 130, 257, 2, 1]), &[0.125, 20.0, 3.0, 64.0]), (Dense([1, 300, 300, 1, 1]), &[0.5, 5.0, 64.0, 0.0])]),
     ];
     /// pegainfer#819: a window of W keys that end at the query's own is `left = W - 1`; -1 is no bound.
     case_24_windows_are_inclusive: [
@@ -466,6 +479,55 @@ fn case_25_scales_of_8_bits_count() {
         for (at, (one, other)) in one.iter().zip(&other).enumerate() {
             let factor = if at / elements % 6 < 3 { 2.0 } else { 1.0 };
             assert_eq!(factor * one.to_f32(), other.to_f32(), "{kernel}: element {at}");
+        }
+    }
+}
+
+/// A step with a score that is not -inf is computed, and no other: so many matrix products has the run. On sm_90a the two warpgroups of a
+/// tile have the same steps, but for those at both ends.
+#[test]
+fn only_steps_with_keys_are_computed() {
+    let (queries, keys, heads) = (300, 400, 2);
+    for (kernel, text) in named(EMPTIED) {
+        let by_wgmma = kernel.plan.targets().archs() == [Arch::Sm90a];
+        // 64 queries multiply together, among those of a tile.
+        let (opcode, tile, step) = if by_wgmma { ("wgmma.mma_async", 128, 64) } else { ("mma.sync", 64, 32) };
+        let run = |scalars: [f64; 4]| {
+            let problem = sized(&kernel.plan, &[1, queries, keys, heads, 1], &scalars, Fill::Normal, 1);
+            let options = Options { profile: true, placement: Placement::Driver, modes: Modes::PLAIN, ..BOUNDED };
+            let ran = launch(kernel, &program(kernel, text).with(options), &problem);
+            assert!(ran.report.is_clean() && ran.wrong.is_none(), "{kernel}\n{}\n{:?}", ran.report, ran.wrong);
+            ran.report.profile.expect("a profile").total(opcode).executions
+        };
+        let steps = |[_, reach, prefix, first]: [f64; 4]| {
+            let sees = |query: i64, key: i64| {
+                let (own, key) = ((query + keys - queries) as f64, key as f64);
+                (key <= own && own - key <= reach || key < prefix) && own >= first
+            };
+            let seen = |from: i64, rows: i64| -> Vec<i64> {
+                let sees = |key: i64| (from..queries.min(from + rows)).any(|query| sees(query, key));
+                let is_seen = |at: &i64| (at * step..keys.min((at + 1) * step)).any(sees);
+                (0..(keys + step - 1) / step).filter(is_seen).collect()
+            };
+            let of_rows = |from: i64| {
+                let (own, all) = (seen(from, 64), seen(from / tile * tile, tile));
+                let ends = own.first().zip(own.last());
+                all.iter().filter(|step| ends.is_some_and(|(first, last)| (first..=last).contains(step))).count()
+            };
+            heads as u64 * (0..(queries + 63) / 64).map(|rows| of_rows(64 * rows) as u64).sum::<u64>()
+        };
+        let all = [0.125, 1e9, 1e9, -1e9];
+        let (whole, of_all) = (run(all), steps(all));
+        for scalars in [
+            [0.125, 40.0, 0.0, 0.0],
+            [0.125, 1e9, 0.0, 0.0],
+            [0.125, 40.0, 70.0, 0.0],
+            [0.125, 1e9, 0.0, 330.0],
+            [0.125, 1e9, 0.0, 1e9],
+        ] {
+            let (found, expected) = (run(scalars), steps(scalars) * whole / of_all);
+            println!("{kernel}: {scalars:?}: {found} of {whole} products");
+            assert_eq!(found, expected, "{kernel}: {scalars:?}");
         }
     }
 }

@@ -3,6 +3,7 @@
 mod apply;
 mod bank_counters;
 mod choose;
+mod emptied;
 mod empty;
 mod expressions;
 mod gates;

@@ -72,7 +72,28 @@ const PAGED: &str = "head=24\nmask=window\npaged=true\nsplit=32\nsm80_tile=16x16
 const NARROW: &str =
     "head=32\ndtype_kv=e4m3\nmask=causal\nvarlen=true\npaged=true\nsplit=32\nsm80_tile=16x16\nlse=true";
 
+/// A function that empties steps between others, of rows that are several heads.
+const EMPTIED: &str = "head=32\nvarlen=true\npaged=true\nsplit=64\nsm80_tile=16x16\nlse=true\nscore=|s, b, h, q, k; reach| select(q - k < reach * (h + 1) && k <= q || k < 3, s, -inf)";
+
 const DEFECTS: &[Defect] = &[
+    Defect {
+        what: "steps that are empty for the first query alone",
+        settings: EMPTIED,
+        from: "Range const queries(work.query(first_row) + aligned, work.query(last_row) + aligned)",
+        to: "Range const queries(work.query(last_row) + aligned, work.query(last_row) + aligned)",
+    },
+    Defect {
+        what: "steps that are empty for the first head alone",
+        settings: EMPTIED,
+        from: "Range const heads(work.q.head, work.q.head + work.group - 1)",
+        to: "Range const heads(work.q.head)",
+    },
+    Defect {
+        what: "a step that is left out with the empty ones",
+        settings: EMPTIED,
+        from: "after = all.skip(i + 1, 1)",
+        to: "after = all.skip(i + 2, 1)",
+    },
     Defect {
         what: "the scale of another head of K",
         settings: NARROW,
@@ -301,7 +322,22 @@ const SMALL_BY_TMA: &str =
 /// The same with a function of scores, and one without a key.
 const SCORED_BY_TMA: &str = "head=16\nmask=causal\nvarlen=true\nsinks=true\ntile=128x32\nctas=3\nscore=|s, b, h, q, k, bias| s + bias - abs(q - k)\naux=f32:(?,?,1)";
 
+/// Warpgroups leave out steps of their own, and all those that are empty for both.
+const EMPTIED_BY_TMA: &str = "head=16\nvarlen=true\nlse=true\ntile=128x32\nctas=3\nscore=|s, b, h, q, k; reach| select(q - k < reach * (h + 1) && k <= q || k < 3, s, -inf)";
+
 const BY_TMA_DEFECTS: &[Defect] = &[
+    Defect {
+        what: "steps that are empty for the first query alone",
+        settings: EMPTIED_BY_TMA,
+        from: "Range const queries(work.query(first_row) + aligned, work.query(last_row) + aligned)",
+        to: "Range const queries(work.query(first_row) + aligned, work.query(first_row) + aligned)",
+    },
+    Defect {
+        what: "a step that warpgroups leave out and TMA does not",
+        settings: EMPTIED_BY_TMA,
+        from: "Walk walk(all);\n  Softmax",
+        to: "Walk walk(own);\n  Softmax",
+    },
     Defect {
         what: "a mask ahead of the function of scores",
         settings: SCORED_BY_TMA,

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use cutemplate::dtype::DType;
 use cutemplate::emit::SourceFile;
-use cutemplate::expr::{Compute, Evaluator, Function, Helpers, functions, round};
+use cutemplate::expr::{Bounds, Compute, Emptied, Evaluator, Function, Helpers, functions, round};
 use cutlass_sys::{Family, Finder};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
@@ -48,6 +48,25 @@ const PICKED_INTEGERS: &[&str] = &[
     "saturate(i16, a), saturate(i8, a), saturate(u8, a), saturate(i32, a)",
     "select(a < b, alpha, beta), a * -2147483648, a + 2147483647, alpha - a",
 ];
+
+/// Conditions under which nothing is left of `a`, by bounds of `b` and `c`: each operation on ranges.
+const EMPTIED: &[&str] = &[
+    "c <= b",
+    "b - c < alpha && c > beta || b == c",
+    "abs(b - c) != alpha && !(c >= b)",
+    "b * c + 1.5 < -alpha",
+    "b / c > alpha",
+    "alpha / (b - 3) <= c / 3",
+    "min(b, alpha) < max(c, beta)",
+    "relu(b) - relu(-c) > 2 / 3 - abs(-1)",
+    "cast(i32, b / 4) == cast(i32, c / 4)",
+    "cast(f16, b * 3) < saturate(bf16, c) + cast(u8, b)",
+    "b < select(c > 0, alpha, c * beta)",
+    "1e30 * b * b < c || b < inf",
+];
+
+/// The scalars of these.
+const OF_EMPTIED: [f64; 2] = [5.0, -2.0];
 
 /// Pairs that differ in a detail: what is computed for the first is not what the second accepts.
 const DIFFERENT: &[(&str, &str)] = &[
@@ -106,6 +125,24 @@ impl Case {
             self.function,
         )
     }
+}
+
+fn emptied(condition: &str) -> Emptied {
+    let function = parsed(&format!("select({condition}, a, -inf)"));
+    function.check(Compute::F32).expect("f32 has it").emptied(&[1, 2]).expect("a condition")
+}
+
+/// The functor of a condition, its helpers and a function that calls it. A word holds both ends of a range.
+fn emptied_text(space: &str, condition: &str) -> String {
+    let mut helpers = Helpers::new(Compute::F32);
+    let functor = emptied(condition).functor("Empties", &mut helpers);
+    let [alpha, beta] = OF_EMPTIED;
+    format!(
+        "// {condition}\nnamespace {space} {{\n{helpers}\n{functor}\n\
+         inline Range range(uint64_t bits) {{ float ends[2]; memcpy(ends, &bits, 8); return {{ends[0], ends[1]}}; }}\n\
+         inline void call(uint64_t const *in, uint64_t *out) {{\n\
+         \x20 out[0] = Empties{{{alpha}, {beta}}}(range(in[1]), range(in[2]));\n}}\n}}\n\n"
+    )
 }
 
 /// What nvcc has of its own and the functions' C++ uses, as IEEE 754 and the CUDA Math API define it.
@@ -174,6 +211,11 @@ static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
             write!(calls, " {space}::call,").expect("memory");
         }
     }
+    for (number, condition) in EMPTIED.iter().enumerate() {
+        let space = format!("emptied_{number}");
+        text += &emptied_text(&space, condition);
+        write!(calls, " {space}::call,").expect("memory");
+    }
     write!(text, "void (*const all[])(uint64_t const*, uint64_t*) = {{{calls} }};\n{MAIN}").expect("memory");
     // The host has no such instruction.
     let text = text.replace(r#"asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));"#, "x = exp2f(x);");
@@ -221,7 +263,8 @@ struct Ran {
 
 /// What UBSan said, and of each group what went in and came out.
 static RAN: LazyLock<(Vec<String>, Vec<Ran>)> = LazyLock::new(|| {
-    let inputs: Vec<Vec<u64>> = GROUPS.iter().map(|group| inputs(&group.cases)).collect();
+    let of_groups = GROUPS.iter().map(|group| inputs(&group.cases));
+    let inputs: Vec<Vec<u64>> = of_groups.chain([ranges()]).collect();
     let (outputs, reports) = run(&inputs.concat(), &[]);
     let mut left = outputs.as_slice();
     let ran = inputs.into_iter().map(|inputs| {
@@ -260,6 +303,27 @@ fn inputs(cases: &[Case]) -> Vec<u64> {
         }
     }
     all
+}
+
+/// Ranges of a few numbers, and of many; of small numbers, and of large ones.
+fn ranges() -> Vec<u64> {
+    let mut state = 0x5eed_u64;
+    let mut random = move || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 40) as u32
+    };
+    let mut range = || {
+        let kind = random() % 8;
+        let first = match kind {
+            0 => f32::from_bits((random() << 8) & 0xff7f_ffff),
+            _ => (random() % 60) as f32 - 20.0,
+        };
+        let size = if kind == 1 { 3e38 } else { [0.0, 0.0, 7.0, 31.0][random() as usize % 4] };
+        let ends =
+            [first, (first + size).min(f32::MAX)].map(|end| u64::from(if end.is_nan() { 0 } else { end.to_bits() }));
+        ends[0] | (ends[1] << 32)
+    };
+    (0..EMPTIED.len() * ROWS * INPUTS).map(|_| range()).collect()
 }
 
 /// How many results were right in how many cases, and how many of them were the only right ones.
@@ -359,6 +423,28 @@ fn f64_is_what_the_evaluator_says() {
 #[test]
 fn i32_is_what_the_evaluator_says() {
     check(2);
+}
+
+/// The C++ says no more than what is known on the host, and where numbers are small it says as much.
+#[test]
+fn conditions_on_ranges_hold_where_the_host_says_so() {
+    let Ran { inputs, outputs } = &RAN.1[GROUPS.len()];
+    let rows = inputs.chunks(ROWS * INPUTS).zip(outputs.chunks(ROWS * OUTPUTS));
+    for (condition, (inputs, outputs)) in EMPTIED.iter().zip(rows) {
+        let (emptied, mut holding) = (emptied(condition), 0);
+        for (row, found) in inputs.chunks(INPUTS).zip(outputs.chunks(OUTPUTS)) {
+            let ends = |word: &u64| [*word as u32, (word >> 32) as u32].map(|bits| f64::from(f32::from_bits(bits)));
+            let ends: Vec<[f64; 2]> = row.iter().map(ends).collect();
+            let bounds: Vec<Bounds> = ends.iter().map(|[low, high]| Bounds::between(*low, *high)).collect();
+            let (holds, found) = (emptied.holds(&bounds, &OF_EMPTIED).expect("three inputs"), found[0] == 1);
+            // Nothing is known of what overflows, or is divided by 0.
+            let divides = condition.contains("/ c") || condition.contains("/ (b");
+            let small = !divides && ends[1..].iter().flatten().all(|end| end.abs() < 100.0);
+            assert!(holds == found || (holds && !small), "{condition}: {ends:?}: {holds}, but {found} in C++");
+            holding += usize::from(found);
+        }
+        assert!(holding > 0 && holding < ROWS, "{condition}: {holding} of {ROWS}");
+    }
 }
 
 #[test]

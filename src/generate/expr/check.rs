@@ -98,6 +98,10 @@ pub struct Checked {
 }
 
 impl Checked {
+    pub(super) fn new(function: Function, compute: Compute) -> Self {
+        Self { function, compute }
+    }
+
     /// The function.
     pub fn function(&self) -> &Function {
         &self.function

@@ -160,7 +160,7 @@ impl Style for Cxx<'_> {
 }
 
 /// The statements of a body, one a line; one that is short stands between its braces.
-fn braces(body: &Body, indent: &str, before: usize) -> String {
+pub(super) fn braces(body: &Body, indent: &str, before: usize) -> String {
     let outputs: Vec<&str> = body.outputs.iter().map(|piece| piece.text.as_str()).collect();
     let result = match outputs.as_slice() {
         [one] => (*one).to_owned(),

@@ -109,6 +109,10 @@ impl<D: Domain> Registers<D> {
         self.numbers[id.index()]
     }
 
+    pub(super) fn truth(&self, id: Id) -> D::Truth {
+        self.truths[id.index()]
+    }
+
     /// Does every operation for one element, whose inputs are given by number.
     pub(super) fn run(
         &mut self,

@@ -84,9 +84,7 @@ impl<T: Real> Floats<T> {
     }
 
     fn evaluate_bounds(&mut self, program: &Program, inputs: &[Bounds], scalars: &[f64]) -> Outputs {
-        // Rounding is monotone: the ends, rounded to the compute type, hold every value of that type between them.
-        let interval = |x: &Bounds| Interval { low: T::of(x.low), high: T::of(x.high), nan: x.nan };
-        self.run_bounds(program, |_, i| interval(&inputs[i]), scalars)
+        self.run_bounds(program, |_, i| inputs[i].interval(), scalars)
     }
 }
 
@@ -139,6 +137,11 @@ impl Bounds {
     #[must_use]
     pub fn or_nan(self, nan: bool) -> Self {
         Self { nan: self.nan || nan, ..self }
+    }
+
+    /// In a type that is computed in. Rounding is monotone: the ends, rounded to it, hold every value of that type between them.
+    pub(super) fn interval<T: Real>(&self) -> Interval<T> {
+        Interval { low: T::of(self.low), high: T::of(self.high), nan: self.nan }
     }
 
     /// The only value, if there is one and it is not NaN.
@@ -224,7 +227,7 @@ impl Evaluator {
     }
 }
 
-fn count(what: &str, found: usize, required: usize) -> Result<(), ExprError> {
+pub(super) fn count(what: &str, found: usize, required: usize) -> Result<(), ExprError> {
     if found == required {
         return Ok(());
     }

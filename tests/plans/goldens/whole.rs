@@ -41,7 +41,7 @@ const STREAM: &str = "gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80";
 const SPLIT: &str = "sgemm_pipelined_nn_64x64x16_split4_batched";
 
 /// Templates that no whole text shows, each with a text of the table that shows it, and the reason.
-const BY_DIGEST: [(&[&str], &str, &str); 33] = [
+const BY_DIGEST: [(&[&str], &str, &str); 34] = [
     (
         &["append/row_varlen.cuh"],
         "append_bf16_e4m3_64_rotary32_varlen_queries",
@@ -104,6 +104,11 @@ const BY_DIGEST: [(&[&str], &str, &str); 33] = [
         &["attention/score.cuh"],
         "attention_f16_64_scored_sinks_sm80",
         "a function of scores; the rest is that of the whole text",
+    ),
+    (
+        &["attention/emptied.cuh", "attention/walk.cuh"],
+        "attention_bf16_64_lse_scored_sm80",
+        "which steps a function of scores empties; the rest is that of the whole text",
     ),
     (&["attention/sink.cuh"], "attention_f16_64_scored_sinks_sm80", "18 lines: a weight without a value"),
     (

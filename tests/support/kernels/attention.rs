@@ -31,7 +31,7 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("|s, b, h, q, k, bias| s + bias", &["bf16:(?,?,?,1)"]),
     ("|s, b, h, q, k, bias; alpha| alpha * s + bias", &["f32:(0,?,?,?)"]),
     ("|s, b, h, q, k, mine, other| select(mine == other, s, -inf)", &["i8:(?,0,1,0)", "i8:(?,0,0,1)"]),
-    ("|s, b, h, q, k| select(k <= q && b < 2, s, -inf)", &[]),
+    ("|s, b, h, q, k; reach| select(b < 2 && (k <= q && q - k < reach * (h + 1) || k < 3), s, -inf)", &[]),
     ("|s, b, h, q, k, x, y, z| min(s, x * y) + z", &["f16:(?,?,?,?)", "f32:(0,0,0,0)", "e4m3:(?,?,1,?)"]),
 ];
 

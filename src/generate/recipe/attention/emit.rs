@@ -3,6 +3,7 @@
 use askama::Template;
 
 use super::decide::Decision;
+use super::score::emptied;
 use super::{Attention, Isa, Mask};
 use crate::dtype::DType;
 use crate::emit::{self, Alias, Assertion};
@@ -15,6 +16,7 @@ use crate::units::Bytes;
 struct Common<'a> {
     banner: String,
     plan: &'a Plan,
+    recipe: &'a Attention,
     /// Those of CUTLASS and CuTe that `cute/tensor.hpp` does not include.
     headers: Vec<&'static str>,
     /// The types of elements.
@@ -22,14 +24,8 @@ struct Common<'a> {
     /// Elements of a row of Q and K, and of V and O, as types.
     head: String,
     value: String,
-    /// Whether keys behind a query are not seen, and whether those of a window are.
-    diagonal: bool,
+    /// Whether keys of a window are seen.
     window: bool,
-    varlen: bool,
-    paged: bool,
-    /// What sequences are apart, among the strides.
-    apart: &'static str,
-    lse: bool,
     /// Two weights in a register, as PTX spells them.
     pair: &'static str,
     threads: u32,
@@ -39,9 +35,6 @@ struct Common<'a> {
     assertions: Vec<Assertion>,
     tensors: Vec<Shared>,
     rows: Vec<Rows>,
-    sinks: bool,
-    /// Whether K and V have 8 bits, and scales.
-    narrow: bool,
     fragments: Fragments,
     score: Option<Score>,
 }
@@ -60,6 +53,8 @@ enum Fragments {
 /// The function of scores, and the tensors that it reads.
 struct Score {
     helpers: String,
+    /// What says which steps it empties; nothing where it empties none.
+    emptied: String,
     functor: String,
     scalars: String,
     aux: Vec<Aux>,
@@ -145,14 +140,24 @@ impl Common<'_> {
         self.lent().count() > 0
     }
 
+    /// The function of scores, if it empties steps.
+    fn emptied(&self) -> Option<&Score> {
+        self.score.as_ref().filter(|score| !score.emptied.is_empty())
+    }
+
+    /// The number of a step that is copied or computed.
+    fn step(&self) -> &'static str {
+        self.emptied().map_or("i", |_| "step")
+    }
+
     /// The parameters of a work.
     fn params(&self) -> &'static str {
-        if self.narrow { "scaled(params, work)" } else { "params" }
+        if self.recipe.is_narrow() { "scaled(params, work)" } else { "params" }
     }
 
     /// An element of O from the weighted sum of elements of V.
     fn of_values(&self, sum: &str) -> String {
-        if self.narrow { format!("__fmul_rn({sum}, of_values)") } else { sum.to_owned() }
+        if self.recipe.is_narrow() { format!("__fmul_rn({sum}, of_values)") } else { sum.to_owned() }
     }
 }
 
@@ -160,13 +165,15 @@ impl Score {
     fn new(recipe: &Attention, score: &Checked) -> Self {
         let mut helpers = Helpers::new(Compute::F32);
         let functor = score.functor("Op", &mut helpers);
+        let emptied = emptied(score).map(|emptied| emptied.functor("Empties", &mut helpers));
         let aux = recipe.aux_operands().into_iter().map(|is| {
             helpers.load(is.dtype, "");
             Aux { strides: strides(&is), element: emit::element(is.dtype), is }
         });
         let aux = aux.collect();
         let scalars = recipe.names().scalars.iter().map(|name| format!("params.{name}")).collect::<Vec<_>>();
-        Self { functor, aux, scalars: scalars.join(", "), helpers: helpers.to_string() }
+        let (helpers, scalars) = (helpers.to_string(), scalars.join(", "));
+        Self { helpers, emptied: emptied.unwrap_or_default(), functor, scalars, aux }
     }
 
     /// The function's arguments behind the places: elements in f32 at this coordinate.
@@ -254,16 +261,12 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
     let c = Common {
         banner: emit::banner(plan, path),
         plan,
+        recipe,
         headers: headers(decision),
         elements: elements(recipe),
         head: emit::int(recipe.head.into()),
         value: emit::int(recipe.value().into()),
-        diagonal: recipe.has_diagonal(),
         window: recipe.mask == Mask::Window,
-        varlen: recipe.varlen,
-        paged: recipe.paged,
-        apart: recipe.modes("o")[0],
-        lse: recipe.lse,
         pair: if recipe.dtype == DType::Bf16 { "bf16x2" } else { "f16x2" },
         threads: tiling.threads(),
         smem_bytes: smem.0,
@@ -272,28 +275,22 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         assertions: all().flat_map(Tiling::assertions).collect(),
         tensors: tiling.smem.iter().map(|tensor| shared(recipe, tensor)).collect(),
         rows: plan.operands().iter().take(3).map(|operand| rows(recipe, operand)).collect(),
-        sinks: recipe.sinks,
-        narrow: recipe.is_narrow(),
         fragments: if recipe.is_narrow() { Fragments::Widened } else { Fragments::Loaded },
         score: recipe.is_scored().then(|| Score::new(recipe, score)),
     };
+    let of_split = |split| (i64::from(split) / own.tile[1]).to_string();
+    let of_head = "__fmul_rn(static_cast<float const*>(params.sinks)[head], 1.44269504088896f)";
     match own.isa {
         _ if recipe.paged => emit::text(&Pages {
             c,
-            steps: match recipe.split {
-                Some(split) => (i64::from(split) / own.tile[1]).to_string(),
-                None => "params.steps".to_owned(),
-            },
+            steps: recipe.split.map_or_else(|| "params.steps".to_owned(), of_split),
             most: match recipe.aux.is_empty() {
                 true => "params.entries * params.page",
                 false => "cute::min(params.entries * params.page, params.keys)",
             },
             columns: combine.as_ref().map_or(0, |combine| combine.tile[1]),
             warps: super::tilings::WARPS,
-            sink: match recipe.sinks {
-                true => "__fmul_rn(static_cast<float const*>(params.sinks)[head], 1.44269504088896f)",
-                false => "-INFINITY",
-            },
+            sink: if recipe.sinks { of_head } else { "-INFINITY" },
         }),
         Isa::Sm80 => emit::text(&Sm80 { c }),
         Isa::Sm90a => emit::text(&Sm90a {

@@ -117,14 +117,15 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
         let of = ["q", "k", "v"].get(operand).copied().unwrap_or("o");
         shape.with_constant(operand, recipe.modes(of).len(), elements.into())
     });
-    let help = if recipe.paged && recipe.varlen {
-        "pass Q (TQ,HQ,D), K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), StartsQ (STARTS), Table (B,ENTRIES), Lengths (B), O (TQ,HQ,DV)"
-    } else if recipe.paged {
-        "pass Q (B,SQ,HQ,D), K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), Table (B,ENTRIES), Lengths (B), O (B,SQ,HQ,DV)"
-    } else if recipe.varlen {
-        "pass Q (TQ,HQ,D), K (TK,HK,D), V (TK,HK,DV), StartsQ and StartsK (STARTS), O (TQ,HQ,DV)"
-    } else {
-        "pass Q (B,SQ,HQ,D), K (B,SK,HK,D), V (B,SK,HK,DV), O (B,SQ,HQ,DV), in any order of memory"
+    let help = match (recipe.paged, recipe.varlen) {
+        (true, true) => {
+            "pass Q (TQ,HQ,D), K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), StartsQ (STARTS), Table (B,ENTRIES), Lengths (B), O (TQ,HQ,DV)"
+        }
+        (true, false) => {
+            "pass Q (B,SQ,HQ,D), K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), Table (B,ENTRIES), Lengths (B), O (B,SQ,HQ,DV)"
+        }
+        (false, true) => "pass Q (TQ,HQ,D), K (TK,HK,D), V (TK,HK,DV), StartsQ and StartsK (STARTS), O (TQ,HQ,DV)",
+        (false, false) => "pass Q (B,SQ,HQ,D), K (B,SK,HK,D), V (B,SK,HK,DV), O (B,SQ,HQ,DV), in any order of memory",
     };
     let because = "each query of a head is multiplied with all keys of its sequence, whose values are added up";
     let example: &[i64] = match (recipe.paged, recipe.varlen) {

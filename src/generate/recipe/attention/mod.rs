@@ -237,13 +237,15 @@ impl Recipe for Attention {
     const RUST_TYPE: &'static str = "Attention";
     const SUMMARY: &'static str = "O = softmax(scale * Q @ K^T) @ V, heads of f16 or bf16, full, causal or in a window";
     const SETTINGS: &'static [Setting] = SETTINGS;
-    /// Each type and mask, heads that fill their tiles and one that does not, one and two stages, a function of scores.
+    /// Each type and mask, heads that fill their tiles and one that does not, one and two stages, functions of scores, of which one empties
+    /// steps.
     const CATALOGUE: &'static [&'static str] = &[
         "",
         "dtype=bf16\nhead=64\nmask=causal\nlse=true",
         "head=72\nvalue=40\nmask=window\nlse=true\nsm80_tile=64x32",
         "dtype=bf16\nhead=32\nmask=causal\nvarlen=true\nlse=true\nsm80_tile=64x32",
         "head=64\nscore=|s, b, h, q, k, bias; cap| cap * tanh((s + bias) / cap)\naux=bf16:(0,?,?,1)\nsinks=true\nsm80_tile=64x32",
+        "dtype=bf16\nhead=64\nscore=|s, b, h, q, k; reach, prefix, first| select((k <= q && q - k <= reach || k < prefix) && q >= first, s, -inf)\nlse=true\ntile=128x64\nsm80_tile=64x32",
         "dtype=bf16\nhead=64\nmask=causal\npaged=true\nsplit=64\nlse=true",
         "dtype=bf16\ndtype_kv=e4m3\nhead=64\nvalue=48\nmask=window\nvarlen=true\npaged=true\nsplit=64\nlse=true",
     ];
@@ -262,10 +264,8 @@ impl Recipe for Attention {
         if self.mask != Mask::Full {
             name += &format!("_{}", self.mask);
         }
-        if self.varlen {
-            name += "_varlen";
-        }
         for (is, suffix) in [
+            (self.varlen, "_varlen"),
             (self.is_narrow(), "_e4m3"),
             (self.paged, "_paged"),
             (self.lse, "_lse"),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Attention;
 use crate::diagnostic::Code;
-use crate::expr::{Checked, Compute, Function};
+use crate::expr::{Checked, Compute, Emptied, Function};
 use crate::plan::checks::{self, Checks};
 use crate::plan::{ModeStride, Operand};
 use crate::recipe::Names;
@@ -25,7 +25,17 @@ const OF_TEXT: [&str; 4] = ["Left", "Right", "S", "P"];
 /// What the tensors are called whose inputs have no names of their own.
 const AUX: [&str; 3] = ["aux0", "aux1", "aux2"];
 
+/// Where the function of scores empties a step, by bounds of its batches, heads, queries and keys.
+pub(super) fn emptied(score: &Checked) -> Option<Emptied> {
+    score.emptied(&[1, 2, 3, 4])
+}
+
 impl Attention {
+    /// Whether the function of scores empties steps.
+    pub(super) fn empties(&self) -> bool {
+        self.score.check(Compute::F32).is_ok_and(|score| emptied(&score).is_some())
+    }
+
     /// Whether scores are anything but products.
     pub(super) fn is_scored(&self) -> bool {
         !self.score.is_first_input() || !self.aux.is_empty()

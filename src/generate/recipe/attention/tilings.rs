@@ -91,7 +91,7 @@ impl Attention {
     }
 
     /// All tiles of a group of heads, then those of the next. With a diagonal, the last tile first, and only steps with keys that queries
-    /// see. CTAs of sm_90a take tiles in turn.
+    /// see; a function of scores may empty some of them. CTAs of sm_90a take tiles in turn.
     fn order(&self, own: &Own) -> Order {
         let ([m, n], turns) = (own.tile, Takes::Turns { teams: 1, stream_k: 0 });
         let takes = if own.isa == Isa::Sm90a { turns } else { Takes::One };
