@@ -53,6 +53,7 @@ fn every_artifact_opens_and_holds_a_fatbin() {
         attention_bf16_32_causal_varlen_lse
         attention_f16_72x40_window_lse
         attention_f16_64_scored_sinks
+        attention_bf16_64_lse_scored
         attention_bf16_64_causal_paged_lse
         attention_bf16_64x48_window_varlen_e4m3_paged_lse
     );

@@ -75,7 +75,7 @@ impl Checked {
     pub fn emptied(&self, known: &[usize]) -> Option<Emptied> {
         let function = self.function();
         let mut nodes = Nodes::default();
-        nodes.scalars = function.scalars().to_vec();
+        nodes.scalars.extend_from_slice(function.scalars());
         let mut conditions = Conditions { function, nodes, known: Vec::new() };
         for node in function.nodes() {
             let of_node = conditions.of(*node, known);
