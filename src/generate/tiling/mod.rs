@@ -65,6 +65,29 @@ pub struct Tiling {
     pub order: Order,
 }
 
+impl Tiling {
+    /// All threads of a CTA copy; there is no MMA.
+    pub(crate) fn of_copies([rows, columns]: [i64; 2], threads: i64, copies: Vec<TileCopy>, order: Order) -> Self {
+        Self {
+            tile: [rows, columns, 1],
+            smem: Vec::new(),
+            pipelines: Vec::new(),
+            copies,
+            mmas: Vec::new(),
+            reduces: Vec::new(),
+            roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
+            cluster: [1; 3],
+            order,
+        }
+    }
+}
+
+/// A layout whose modes have an extent and a stride each.
+pub(crate) fn flat<const MODES: usize>(modes: [(i64, i64); MODES]) -> Result<Layout, LayoutError> {
+    let modes = modes.into_iter().map(|(extent, stride)| Layout::mode_of(extent, stride));
+    Layout::from_modes(modes.collect::<Result<Vec<_>, _>>()?)
+}
+
 /// An MMA: D (M,N) += A (M,K) * B (N,K).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TileMma {

@@ -26,6 +26,13 @@ pub struct SmemTensor {
     pub lives: Lives,
 }
 
+impl SmemTensor {
+    /// One whose memory is its own, and whose elements threads find by its layout.
+    pub(crate) fn plain([name, modes]: [&'static str; 2], dtype: DType, layout: Layout, align: Bytes) -> Self {
+        Self { name, modes, dtype, swizzle: None, layout, align, proxy: Proxy::Generic, lives: Lives::Kernel }
+    }
+}
+
 /// While a tensor in shared memory is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lives {

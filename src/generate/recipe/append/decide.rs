@@ -5,11 +5,11 @@ use super::{Append, reference};
 use crate::arch::Targets;
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
-use crate::layout::{Layout, LayoutError};
+use crate::layout::LayoutError;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Draft, Entry, Fact, KernelPlan, ParamStruct, Plan, Reference};
 use crate::reference::Each;
-use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, Role, Task, TileCopy, Tiling};
+use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, TileCopy, Tiling, flat};
 use crate::units::Bytes;
 
 /// Threads of a CTA.
@@ -41,9 +41,7 @@ fn moved(
     lanes: i64,
     [dtype, kept]: [DType; 2],
 ) -> Result<Tiling, LayoutError> {
-    let row = |number: i64, apart: i64, along: i64| {
-        Layout::from_modes([Layout::mode_of(number, apart)?, Layout::mode_of(along, 1)?])
-    };
+    let row = |number, apart, along| flat([(number, apart), (along, 1)]);
     // Rows of the tile are those of all heads of all new keys; each of its elements has one thread.
     let bytes = |dtype: DType| Bytes(VECTOR as u64 * dtype.bytes().0);
     let place = |(tensor, outer), dtype| {
@@ -72,17 +70,7 @@ fn moved(
         copy(load, "load of new rows", dtype, place(from, dtype), Place::Threads)?,
         copy(store, "store of rows", kept, Place::Threads, place(to, kept))?,
     ];
-    Ok(Tiling {
-        tile: [rows, elements, 1],
-        smem: Vec::new(),
-        pipelines: Vec::new(),
-        copies,
-        mmas: Vec::new(),
-        reduces: Vec::new(),
-        roles: vec![Role { task: Task::All, threads: THREADS as u32, registers: None }],
-        cluster: [1; 3],
-        order: Order::numbered(&[("rows", rows)], None),
-    })
+    Ok(Tiling::of_copies([rows, elements], THREADS, copies, Order::numbered(&[("rows", rows)], None)))
 }
 
 /// The rotated elements of a key, of which a thread has vectors of both halves; the others; and values.

@@ -2,9 +2,7 @@
 
 use super::decide::{Class, Tensor};
 use crate::layout::{Layout, LayoutError};
-use crate::tiling::{
-    Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, Role, SmemTensor, Task, TileCopy, Tiling,
-};
+use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, SmemTensor, TileCopy, Tiling, flat};
 use crate::units::Bytes;
 
 /// Which thread has which elements of a tile: `make_tiled_copy`'s layouts.
@@ -31,7 +29,7 @@ impl Walk {
 /// (rows, columns) to their numbers, along the mode `fast` first.
 pub(super) fn numbered(extents: [i64; 2], fast: usize) -> Result<Layout, LayoutError> {
     let strides = if fast == 0 { [1, extents[0]] } else { [extents[1], 1] };
-    Layout::from_modes([Layout::mode_of(extents[0], strides[0])?, Layout::mode_of(extents[1], strides[1])?])
+    flat([(extents[0], strides[0]), (extents[1], strides[1])])
 }
 
 /// A copy of a tensor's tile by threads. What lies across an end, or is not aligned, is moved element by element.
@@ -71,17 +69,8 @@ pub(super) fn direct(tensors: &[Tensor], tile: [i64; 2], vec: i64, walk: &Walk, 
         };
         copy(tensor, what, tile, vec, walk, places)
     };
-    Tiling {
-        tile: [tile[0], tile[1], 1],
-        smem: Vec::new(),
-        pipelines: Vec::new(),
-        copies: tensors.iter().filter(|tensor| tensor.class != Class::Transposed).map(moves).collect(),
-        mmas: Vec::new(),
-        reduces: Vec::new(),
-        roles: vec![Role { task: Task::All, threads: walk.count(), registers: None }],
-        cluster: [1, 1, 1],
-        order,
-    }
+    let copies = tensors.iter().filter(|tensor| tensor.class != Class::Transposed).map(moves).collect();
+    Tiling::of_copies(tile, walk.count().into(), copies, order)
 }
 
 /// What a thread turns at a time in its registers: rows along N of a vector along M each.
@@ -137,16 +126,8 @@ pub(super) fn turned(
         tiling.copies.push(bring("load along M", loaded, &load, [global(tensor, 0), Place::Threads]));
         tiling.copies.push(bring("store of a row", block.rows, &store, [Place::Threads, shared]));
         tiling.copies.push(bring("load of a vector", vec, go_out, [shared, Place::Threads]));
-        tiling.smem.push(SmemTensor {
-            name: tensor.name,
-            modes: "(TileM,TileN)",
-            dtype: tensor.dtype,
-            swizzle: None,
-            layout: numbered(tile, 1)?,
-            align: Bytes(16),
-            proxy: Proxy::Generic,
-            lives: Lives::Kernel,
-        });
+        let modes = [tensor.name, "(TileM,TileN)"];
+        tiling.smem.push(SmemTensor::plain(modes, tensor.dtype, numbered(tile, 1)?, Bytes(16)));
     }
     Ok(tiling)
 }

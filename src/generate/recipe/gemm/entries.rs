@@ -5,7 +5,7 @@ use super::tilings::pair;
 use crate::atom::Operand;
 use crate::layout::{Layout, LayoutError, Swizzle};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, Role, SmemTensor, Task, TileCopy, Tiling,
+    Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, SmemTensor, TileCopy, Tiling,
 };
 use crate::units::Bytes;
 
@@ -95,17 +95,8 @@ pub(super) fn stream_k(recipe: &Gemm, tiling: &Tiling) -> Result<[Tiling; 2], La
         completes: Completion::Program,
         split: None,
     };
-    let add_up = Tiling {
-        tile: [rows, columns, 1],
-        smem: Vec::new(),
-        pipelines: Vec::new(),
-        copies: vec![add_up],
-        mmas: Vec::new(),
-        reduces: Vec::new(),
-        roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
-        cluster: [1, 1, 1],
-        order: Order::numbered(&[("n", columns), ("m", rows), ("tiles", 1)], None),
-    };
+    let order = Order::numbered(&[("n", columns), ("m", rows), ("tiles", 1)], None);
+    let add_up = Tiling::of_copies([rows, columns], threads, vec![add_up], order);
     Ok([give, add_up])
 }
 
@@ -159,15 +150,6 @@ pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         copies.push(TileCopy { name: "Turn", what, from: place(0, bytes), to: turned, engine, ..pack.clone() });
         copies.push(TileCopy { name: "Turned", what, from: turned, ..pack });
     }
-    Ok(Tiling {
-        tile: [rows, columns, 1],
-        smem,
-        pipelines: Vec::new(),
-        copies,
-        mmas: Vec::new(),
-        reduces: Vec::new(),
-        roles: vec![Role { task: Task::All, threads: PACKS as u32, registers: None }],
-        cluster: [1, 1, 1],
-        order: Order::numbered(&[("columns", columns), ("rows", rows), ("l", 1)], None),
-    })
+    let order = Order::numbered(&[("columns", columns), ("rows", rows), ("l", 1)], None);
+    Ok(Tiling { smem, ..Tiling::of_copies([rows, columns], PACKS, copies, order) })
 }

@@ -13,8 +13,8 @@ use crate::layout::{IntTuple, Layout, LayoutError, make_layout};
 use crate::plan::{Arithmetic, BlockScales, Groups, SCALES};
 use crate::recipe::product::{Extents, Major};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Factor, Global, Guard, Lives, Pipeline, Place, Promotion, Proxy, ReduceOp, Reduced,
-    Role, Scope, SmemTensor, Task, TileCopy, TileMma, TileReduce, Tiling, piece, pieces,
+    Completion, CopyOp, Engine, Factor, Global, Guard, Pipeline, Place, Promotion, Proxy, ReduceOp, Reduced, Role,
+    Scope, SmemTensor, Task, TileCopy, TileMma, TileReduce, Tiling, piece, pieces,
 };
 use crate::units::Bytes;
 
@@ -182,16 +182,8 @@ impl Scales {
         let (name, count, int) = (SCALES[self.mode], self.count, IntTuple::int);
         let lanes = if count < WARP { count } else { gcd(count, WARP) };
         let shape = IntTuple::tuple([count, 1, own.stages.into()].map(int))?;
-        let smem = SmemTensor {
-            name,
-            modes: "(GRANULES,1,STAGES)",
-            dtype: DType::F32,
-            swizzle: None,
-            layout: Layout::new(shape, IntTuple::tuple([1, count, self.apart()].map(int))?)?,
-            align: Bytes(16),
-            proxy: Proxy::Generic,
-            lives: Lives::Kernel,
-        };
+        let layout = Layout::new(shape, IntTuple::tuple([1, count, self.apart()].map(int))?)?;
+        let smem = SmemTensor::plain([name, "(GRANULES,1,STAGES)"], DType::F32, layout, Bytes(16));
         let threads = Layout::new(pair([lanes, 1])?, pair([1, lanes])?)?;
         let global =
             Global { modes: [self.mode, 1 - self.mode], contiguous: 0, align: Bytes(4), ..Global::matrix(name) };
@@ -377,16 +369,8 @@ fn parts(dtype: DType, tile: i64, threads: i64, splits: i64) -> Result<SmemTenso
     let int = IntTuple::int;
     let shape = IntTuple::tuple([pair([vector, vectors])?, int(threads), int(splits - 1)])?;
     let stride = IntTuple::tuple([pair([1, vector * threads])?, int(vector), int(vector * threads * vectors)])?;
-    Ok(SmemTensor {
-        name: "Parts",
-        modes: "((VECTOR,VECTORS),THREADS,SENDERS)",
-        dtype,
-        swizzle: None,
-        layout: Layout::new(shape, stride)?,
-        align: Bytes(16),
-        proxy: Proxy::Generic,
-        lives: Lives::Kernel,
-    })
+    let names = ["Parts", "((VECTOR,VECTORS),THREADS,SENDERS)"];
+    Ok(SmemTensor::plain(names, dtype, Layout::new(shape, stride)?, Bytes(16)))
 }
 
 /// Consumer warpgroups that compute a tile together, 64 rows each, or 128 if there would be four; and how many teams

@@ -6,14 +6,14 @@ use super::tensors::Tensor;
 use super::{Rows, tilings};
 use crate::diagnostic::Code;
 use crate::expr::rows::Passes;
-use crate::layout::{Layout, LayoutError};
+use crate::layout::LayoutError;
 use crate::model::H200;
 use crate::model::banks::WARP;
 use crate::plan::checks::Checks;
 use crate::plan::{Field, Given, Int, IntOp, ParamType, Rule, WORKSPACE};
 use crate::tiling::{
-    Completion, CopyOp, Engine, Global, Guard, Lives, Order, Place, Proxy, Reduced, Role, Scope, SmemTensor, Task,
-    TileCopy, TileReduce, Tiling,
+    Completion, CopyOp, Engine, Global, Guard, Order, Place, Reduced, Scope, SmemTensor, TileCopy, TileReduce, Tiling,
+    flat,
 };
 use crate::units::Bytes;
 
@@ -124,7 +124,7 @@ pub(super) fn join(decision: &Decision, rule: &mut Rule) {
 /// A CTA of the second entry: 32 parts of 32 columns at a time.
 pub(super) fn tiling(passes: &Passes) -> Result<Tiling, LayoutError> {
     let dtype = passes.compute().dtype();
-    let square = |rows, columns| Layout::from_modes([Layout::mode_of(TILE, rows)?, Layout::mode_of(TILE, columns)?]);
+    let square = |rows, columns| flat([(TILE, rows), (TILE, columns)]);
     let load = TileCopy {
         name: "LoadPart",
         what: "load of parts",
@@ -135,23 +135,14 @@ pub(super) fn tiling(passes: &Passes) -> Result<Tiling, LayoutError> {
         engine: Engine::Threads {
             op: CopyOp::Universal(dtype.bytes()),
             threads: square(TILE, 1)?,
-            values: Layout::from_modes([Layout::mode_of(1, 1)?, Layout::mode_of(1, 1)?])?,
+            values: flat([(1, 1), (1, 1)])?,
         },
         guard: Guard::Elements,
         completes: Completion::Program,
         split: None,
     };
     // A word more for each column, so that lanes meet in no bank.
-    let of_warps = SmemTensor {
-        name: "Parts",
-        modes: "(COLUMNS,WARPS)",
-        dtype,
-        swizzle: None,
-        layout: square(TILE + 1, 1)?,
-        align: dtype.bytes(),
-        proxy: Proxy::Generic,
-        lives: Lives::Kernel,
-    };
+    let of_warps = SmemTensor::plain(["Parts", "(COLUMNS,WARPS)"], dtype, square(TILE + 1, 1)?, dtype.bytes());
     let reduces = passes.columns().map(|(_, reduction)| TileReduce {
         what: "reduction of a column",
         of: Reduced::Copied("LoadPart"),
@@ -159,15 +150,10 @@ pub(super) fn tiling(passes: &Passes) -> Result<Tiling, LayoutError> {
         op: tilings::op(reduction),
         over: vec![Scope::Warps("Parts")],
     });
+    let order = Order::numbered(&[("n", TILE)], Some(("parts", TILE)));
     Ok(Tiling {
-        tile: [TILE, TILE, 1],
         reduces: reduces.collect(),
         smem: vec![of_warps],
-        pipelines: Vec::new(),
-        copies: vec![load],
-        mmas: Vec::new(),
-        roles: vec![Role { task: Task::All, threads: (TILE * TILE) as u32, registers: None }],
-        cluster: [1; 3],
-        order: Order::numbered(&[("n", TILE)], Some(("parts", TILE))),
+        ..Tiling::of_copies([TILE; 2], TILE * TILE, vec![load], order)
     })
 }

@@ -9,14 +9,14 @@ use crate::layout::{Layout, LayoutError};
 use crate::model::banks::WARP;
 use crate::plan::interned;
 use crate::tiling::{
-    Axis, Completion, CopyOp, Engine, Global, Guard, Inner, Lives, Order, Pipeline, Place, Proxy, ReduceOp, Reduced,
-    Role, Scope, SmemTensor, Task, TileCopy, TileReduce, Tiling,
+    Axis, Completion, CopyOp, Engine, Global, Guard, Inner, Order, Pipeline, Place, ReduceOp, Reduced, Scope,
+    SmemTensor, TileCopy, TileReduce, Tiling, flat,
 };
 use crate::units::Bytes;
 
 /// (rows, columns) to their numbers, along columns first.
 fn numbered([rows, columns]: [i64; 2]) -> Result<Layout, LayoutError> {
-    Layout::from_modes([Layout::mode_of(rows, columns)?, Layout::mode_of(columns, 1)?])
+    flat([(rows, columns), (columns, 1)])
 }
 
 /// Bytes that one instruction moves of a tensor, for vectors of so many elements.
@@ -31,18 +31,9 @@ pub(super) fn instruction(tensor: &Tensor, vec: i64) -> Bytes {
 /// Where rows that wait in shared memory lie: (ROWS,COLUMNS,TILES), or stages instead of tiles.
 fn staged(tensor: &Tensor, schedule: &Schedule) -> Result<SmemTensor, LayoutError> {
     let (columns, tiles) = (schedule.columns(), schedule.waiting());
-    let modes = [(schedule.rows, columns * tiles), (columns, 1), (tiles, columns)];
-    let modes = modes.map(|(extent, stride)| Layout::mode_of(extent, stride));
-    Ok(SmemTensor {
-        name: tensor.name,
-        modes: if schedule.stages > 1 { "(ROWS,COLUMNS,STAGES)" } else { "(ROWS,COLUMNS,TILES)" },
-        dtype: tensor.spec.dtype,
-        swizzle: None,
-        layout: Layout::from_modes(modes.into_iter().collect::<Result<Vec<_>, _>>()?)?,
-        align: Arch::MAX_VECTOR,
-        proxy: Proxy::Generic,
-        lives: Lives::Kernel,
-    })
+    let modes = if schedule.stages > 1 { "(ROWS,COLUMNS,STAGES)" } else { "(ROWS,COLUMNS,TILES)" };
+    let layout = flat([(schedule.rows, columns * tiles), (columns, 1), (tiles, columns)])?;
+    Ok(SmemTensor::plain([tensor.name, modes], tensor.spec.dtype, layout, Arch::MAX_VECTOR))
 }
 
 /// The copies of a tensor: from memory to the threads or back, by way of shared memory where rows wait there.
@@ -98,30 +89,17 @@ fn of_warps(
     let dtype = passes.compute().dtype();
     let both = reduction.is_index() || passes.pairs().iter().any(|pair| pair.first == value);
     let warps = schedule.cta() / WARP as i64 * schedule.cluster;
-    let modes = [Layout::mode_of(schedule.rows, warps)?, Layout::mode_of(warps, 1)?];
     // The column goes with the value, or a second one.
-    let pair = [Layout::mode_of(schedule.rows, 2 * warps)?, Layout::mode_of(warps, 2)?, Layout::mode_of(2, 1)?];
     let (modes, layout) = match both {
-        true => ("(ROWS,WARPS,2)", Layout::from_modes(pair)?),
-        false => ("(ROWS,WARPS)", Layout::from_modes(modes)?),
+        true => ("(ROWS,WARPS,2)", flat([(schedule.rows, 2 * warps), (warps, 2), (2, 1)])?),
+        false => ("(ROWS,WARPS)", flat([(schedule.rows, warps), (warps, 1)])?),
     };
-    let align = dtype.bytes();
-    let name = interned(format!("Value{value}"));
-    Ok(SmemTensor { name, modes, dtype, swizzle: None, layout, align, proxy: Proxy::Generic, lives: Lives::Kernel })
+    Ok(SmemTensor::plain([interned(format!("Value{value}")), modes], dtype, layout, dtype.bytes()))
 }
 
 /// The barriers of as many meetings of a row's CTAs.
 fn met(meetings: i64) -> Result<SmemTensor, LayoutError> {
-    Ok(SmemTensor {
-        name: "Met",
-        modes: "(MEETINGS,2)",
-        dtype: DType::I32,
-        swizzle: None,
-        layout: Layout::from_modes([Layout::mode_of(meetings, 2)?, Layout::mode_of(2, 1)?])?,
-        align: Bytes(8),
-        proxy: Proxy::Generic,
-        lives: Lives::Kernel,
-    })
+    Ok(SmemTensor::plain(["Met", "(MEETINGS,2)"], DType::I32, flat([(meetings, 2), (2, 1)])?, Bytes(8)))
 }
 
 /// The reductions along whole rows, with the values that they give. A value that is made with another is part of its state.
@@ -227,16 +205,13 @@ pub(super) fn tiling(
         op: op(reduction),
         over: over(value, schedule),
     });
+    let tile = [schedule.rows, schedule.columns()];
     Ok(Tiling {
-        tile: [schedule.rows, schedule.columns(), 1],
         reduces: reduces.collect(),
         smem,
         pipelines,
-        copies,
-        mmas: Vec::new(),
-        roles: vec![Role { task: Task::All, threads: schedule.cta() as u32, registers: None }],
         cluster: [1, schedule.cluster as u32, 1],
-        order: order(schedule),
+        ..Tiling::of_copies(tile, schedule.cta(), copies, order(schedule))
     })
 }
 

@@ -4,7 +4,7 @@ use super::{MOST, TopK, reference};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
-use crate::layout::{Layout, LayoutError};
+use crate::layout::LayoutError;
 use crate::model::banks::WARP;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{
@@ -12,7 +12,7 @@ use crate::plan::{
     Rule,
 };
 use crate::reference::Each;
-use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, Role, Task, TileCopy, Tiling};
+use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, TileCopy, Tiling, flat};
 use crate::units::Bytes;
 use crate::view::Access;
 
@@ -64,7 +64,7 @@ fn schedule(recipe: &TopK, vec: u32, checks: &mut Checks) -> Option<(u32, u32)> 
 
 /// A row's CTA, which runs over its columns.
 fn tiling(dtype: DType, threads: u32, vec: u32, columns: i64) -> Result<Tiling, LayoutError> {
-    let row = |extent: u32| Layout::from_modes([Layout::mode_of(1, 1)?, Layout::mode_of(extent.into(), 1)?]);
+    let row = |extent: u32| flat([(1, 1), (extent.into(), 1)]);
     let moved = Bytes(dtype.bytes().0 * u64::from(vec));
     let load = TileCopy {
         name: "LoadX",
@@ -78,17 +78,7 @@ fn tiling(dtype: DType, threads: u32, vec: u32, columns: i64) -> Result<Tiling, 
         completes: Completion::Program,
         split: None,
     };
-    Ok(Tiling {
-        tile: [1, columns, 1],
-        smem: Vec::new(),
-        pipelines: Vec::new(),
-        copies: vec![load],
-        mmas: Vec::new(),
-        reduces: Vec::new(),
-        roles: vec![Role { task: Task::All, threads, registers: None }],
-        cluster: [1; 3],
-        order: Order::numbered(&[("m", 1)], Some(("n", columns))),
-    })
+    Ok(Tiling::of_copies([1, columns], threads.into(), vec![load], Order::numbered(&[("m", 1)], Some(("n", columns)))))
 }
 
 fn decide(recipe: &TopK, checks: &mut Checks) -> Option<Decision> {

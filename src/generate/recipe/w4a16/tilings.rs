@@ -8,7 +8,7 @@ use crate::layout::{IntTuple, Layout, LayoutError, Tiler, make_layout};
 use crate::plan::{Int, IntOp};
 use crate::tiling::{
     Axis, Completion, CopyOp, Engine, Factor, Global, Guard, Inner, Lives, Order, Pipeline, Place, Proxy, Role,
-    SmemTensor, Task, TileCopy, TileMma, Tiling,
+    SmemTensor, Task, TileCopy, TileMma, Tiling, flat,
 };
 use crate::units::Bytes;
 
@@ -73,21 +73,9 @@ pub(super) fn mma(recipe: &W4a16) -> Result<TileMma, LayoutError> {
 
 /// A tensor of (rows, columns) for each stage, rows without gaps.
 fn staged(name: &'static str, modes: &'static str, dtype: DType, extents: [i64; 3]) -> Result<SmemTensor, LayoutError> {
-    let [rows, columns, _] = extents;
-    let strides = [columns, 1, rows * columns];
-    Ok(SmemTensor {
-        name,
-        modes,
-        dtype,
-        swizzle: None,
-        layout: Layout::new(
-            IntTuple::tuple(extents.map(IntTuple::int))?,
-            IntTuple::tuple(strides.map(IntTuple::int))?,
-        )?,
-        align: Bytes(16),
-        proxy: Proxy::Generic,
-        lives: Lives::Mainloop,
-    })
+    let [rows, columns, stages] = extents;
+    let layout = flat([(rows, columns), (columns, 1), (stages, rows * columns)])?;
+    Ok(SmemTensor { lives: Lives::Mainloop, ..SmemTensor::plain([name, modes], dtype, layout, Bytes(16)) })
 }
 
 /// The sums of all slices for some rows of a tile; rows begin in different banks.
@@ -292,17 +280,8 @@ fn added(
 
 fn without_mma(tile: [i64; 2], threads: i64, smem: Vec<SmemTensor>, copies: Vec<TileCopy>) -> Tiling {
     let [rows, columns] = tile;
-    Tiling {
-        tile: [rows, columns, 1],
-        smem,
-        pipelines: Vec::new(),
-        copies,
-        mmas: Vec::new(),
-        reduces: Vec::new(),
-        roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
-        cluster: [1; 3],
-        order: Order::numbered(&[("n", columns), ("m", rows)], None),
-    }
+    let order = Order::numbered(&[("n", columns), ("m", rows)], None);
+    Tiling { smem, ..Tiling::of_copies(tile, threads, copies, order) }
 }
 
 /// The sum of a CTA's slices.

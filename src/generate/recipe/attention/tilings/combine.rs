@@ -2,10 +2,10 @@
 
 use super::VECTOR;
 use crate::dtype::DType;
-use crate::layout::{Layout, LayoutError};
+use crate::layout::LayoutError;
 use crate::model::banks::WARP;
 use crate::recipe::attention::Attention;
-use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, Role, Task, TileCopy, Tiling};
+use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, TileCopy, Tiling, flat};
 use crate::units::Bytes;
 
 /// Warps that share the splits of a row. With a warp a row, and its splits one after the other, 64 splits took as long as the keys.
@@ -20,7 +20,7 @@ pub(in super::super) fn combine(recipe: &Attention) -> Result<Tiling, LayoutErro
         _ => 4,
     };
     let columns = (value as u64).next_multiple_of((lanes * at_once) as u64) as i64;
-    let of = |rows, apart, along| Layout::from_modes([Layout::mode_of(rows, apart)?, Layout::mode_of(along, 1)?]);
+    let of = |rows, apart, along| flat([(rows, apart), (along, 1)]);
     let copy = |name, what, dtype: DType, from, to| {
         let op = CopyOp::Universal(Bytes(dtype.bytes().0 * at_once as u64));
         Ok::<_, LayoutError>(TileCopy {
@@ -39,19 +39,11 @@ pub(in super::super) fn combine(recipe: &Attention) -> Result<Tiling, LayoutErro
     // Splits leave rows of whole tiles, longer than those of O, if at all.
     let align = Bytes(4 * at_once as u64);
     let parts = Global { align, multiple: VECTOR, outer: 1, ..Global::matrix("Parts") };
-    Ok(Tiling {
-        tile: [1, columns, 1],
-        smem: Vec::new(),
-        pipelines: Vec::new(),
-        copies: vec![
-            copy("LoadParts", "load of the sums of a split", DType::F32, Place::Global(parts), Place::Threads)?,
-            copy("StoreO", "store of O", recipe.dtype, Place::Threads, recipe.rows("O", 1))?,
-        ],
-        mmas: Vec::new(),
-        reduces: Vec::new(),
-        roles: vec![Role { task: Task::All, threads: (WARPS * lanes) as u32, registers: None }],
-        cluster: [1; 3],
-        // Rows of O are numbered along heads first; the inner loop runs over all splits, always in the same order.
-        order: Order::numbered(&[("outputs", 1)], Some(("splits", 1))),
-    })
+    let copies = vec![
+        copy("LoadParts", "load of the sums of a split", DType::F32, Place::Global(parts), Place::Threads)?,
+        copy("StoreO", "store of O", recipe.dtype, Place::Threads, recipe.rows("O", 1))?,
+    ];
+    // Rows of O are numbered along heads first; the inner loop runs over all splits, always in the same order.
+    let order = Order::numbered(&[("outputs", 1)], Some(("splits", 1)));
+    Ok(Tiling::of_copies([1, columns], WARPS * lanes, copies, order))
 }

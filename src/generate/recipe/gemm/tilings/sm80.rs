@@ -118,16 +118,9 @@ fn by_parts(recipe: &Gemm, part: [i64; 2], threads: i64) -> Result<(SmemTensor, 
     // A row begins behind the banks of the four pairs that an atom has of the row above, and at a multiple of 16 bytes.
     let apart = columns + (16 / size).max(8);
     let shape = IntTuple::tuple([rows, columns, outputs].map(int))?;
-    let staged = SmemTensor {
-        name: "D",
-        modes: "(PART_M,BN,OUTPUTS)",
-        dtype: recipe.out,
-        swizzle: None,
-        layout: Layout::new(shape, IntTuple::tuple([apart, 1, rows * apart].map(int))?)?,
-        align: Bytes(16),
-        proxy: Proxy::Generic,
-        lives: Lives::Epilogue,
-    };
+    let layout = Layout::new(shape, IntTuple::tuple([apart, 1, rows * apart].map(int))?)?;
+    let plain = SmemTensor::plain(["D", "(PART_M,BN,OUTPUTS)"], recipe.out, layout, Bytes(16));
+    let staged = SmemTensor { lives: Lives::Epilogue, ..plain };
     let stage = TileCopy {
         name: "StageD",
         what: "staging of D",
