@@ -66,8 +66,8 @@ pub struct Tiling {
 }
 
 impl Tiling {
-    /// All threads of a CTA copy; there is no MMA.
-    pub(crate) fn of_copies([rows, columns]: [i64; 2], threads: i64, copies: Vec<TileCopy>, order: Order) -> Self {
+    /// A tiling of rows and columns whose copies all threads of a CTA share, without an MMA, pipelines and clusters.
+    pub fn of_copies([rows, columns]: [i64; 2], threads: i64, copies: Vec<TileCopy>, order: Order) -> Self {
         Self {
             tile: [rows, columns, 1],
             smem: Vec::new(),
@@ -83,7 +83,10 @@ impl Tiling {
 }
 
 /// A layout whose modes have an extent and a stride each.
-pub(crate) fn flat<const MODES: usize>(modes: [(i64, i64); MODES]) -> Result<Layout, LayoutError> {
+///
+/// # Errors
+/// An extent or a stride is out of range.
+pub fn flat<const MODES: usize>(modes: [(i64, i64); MODES]) -> Result<Layout, LayoutError> {
     let modes = modes.into_iter().map(|(extent, stride)| Layout::mode_of(extent, stride));
     Layout::from_modes(modes.collect::<Result<Vec<_>, _>>()?)
 }

@@ -28,7 +28,7 @@ pub struct SmemTensor {
 
 impl SmemTensor {
     /// One whose memory is its own, and whose elements threads find by its layout.
-    pub(crate) fn plain([name, modes]: [&'static str; 2], dtype: DType, layout: Layout, align: Bytes) -> Self {
+    pub fn plain([name, modes]: [&'static str; 2], dtype: DType, layout: Layout, align: Bytes) -> Self {
         Self { name, modes, dtype, swizzle: None, layout, align, proxy: Proxy::Generic, lives: Lives::Kernel }
     }
 }
