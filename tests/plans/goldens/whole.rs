@@ -189,12 +189,13 @@ const BY_DIGEST: [(&[&str], &str, &str); 34] = [
 ];
 
 /// Templates without a line that is theirs alone and holds no value: what they emit cannot be told from a text.
-const ONLY_VALUES: [(&str, &str); 17] = [
+const ONLY_VALUES: [(&str, &str); 18] = [
     ("attention/scores.cuh", "how scores become weights, in each text of attention"),
     ("attention/work_of.cuh", "which work a CTA has: of batches, or of sequences"),
     ("attention/rows.cuh", "where the rows of one input begin, in each text of attention"),
     ("elementwise_apply/head.cuh", "opens each text of elementwise_apply"),
     ("elementwise_apply/tensors.cuh", "the tensors of each text of elementwise_apply"),
+    ("gemm/sections.cuh", "the functions of each text of gemm on sm_90a, in order"),
     ("gemm/matrix.cuh", "the matrix of one tensor, in each text of gemm"),
     ("rows/values.cuh", "what is computed once for a row or a group"),
     ("sgemm/head.cuh", "opens each text of sgemm"),
