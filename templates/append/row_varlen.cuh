@@ -25,8 +25,8 @@ first_behind(Params const& params, int i)
   return params.starts;
 }
 
-// Row i is of sequence b where start b + 1 is the first one behind it. So starts that go back count as the furthest so far. `behind` is
-// the first start behind an earlier row.
+// Row i is of sequence b where start b + 1 is the first one behind it. So starts that go back count as the furthest so far.
+// `behind` is the first start behind an earlier row.
 CUTE_DEVICE
 Row
 row_of(Params const& params, int number, int heads, int behind)
@@ -49,7 +49,7 @@ row_in(void const* tensor, int64_t i, int64_t head, Row const& row)
 {
   return static_cast<Element const*>(tensor) + (row.i * i + row.head * head);
 }
-{%- if recipe.queries %}
+{%- if *queries %}
 
 // What is stored of a query: 0 where it belongs to no sequence.
 struct OfSequence

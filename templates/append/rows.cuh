@@ -1,8 +1,4 @@
-{% if recipe.varlen -%}
-{% include "append/row_varlen.cuh" %}
-{%- else -%}
-{% include "append/row.cuh" %}
-{%- endif %}
+[[ rows_of ]]
 
 // Where a row goes in a tensor (PAGES,PAGE,H,D): nowhere, if its position is not in the table, or if its page is none.
 template <class Kept>

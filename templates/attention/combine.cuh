@@ -80,12 +80,8 @@ combine(Params const& params)
     }
     state.add(shared[other][values], shared[other][values + 1], part);
   }
-{%- if c.recipe.varlen %}
-  auto const ptr_O = static_cast<Element*>(params.o) + (get<1>(crd) * params.o_row + head * params.o_head);
-{%- else %}
-  auto const ptr_O = static_cast<Element*>(params.o)
-                   + (get<2>(crd) * params.o_batch + get<1>(crd) * params.o_row + head * params.o_head);
-{%- endif %}
+  auto const at_o = [[ c.row_of("o") ]];
+  auto const ptr_O = static_cast<Element*>(params.o) + at_o;
 {%- if c.recipe.is_narrow() %}
   float const of_values = scale_of(params.scalev, head / group_of(params));
 {%- endif %}
@@ -105,11 +101,7 @@ combine(Params const& params)
 {%- if c.recipe.lse %}
   if (lane == 0) {
     constexpr float ln2 = 0.693147180559945f;
-{%- if c.recipe.varlen %}
-    auto const at_lse = get<1>(crd) * params.lse_row + head * params.lse_head;
-{%- else %}
-    auto const at_lse = get<2>(crd) * params.lse_batch + get<1>(crd) * params.lse_row + head * params.lse_head;
-{%- endif %}
+    auto const at_lse = [[ c.row_of("lse") ]];
     static_cast<float*>(params.lse)[at_lse] = state.sum == 0 ? -INFINITY : __fmaf_rn(state.most, ln2, logf(state.sum));
   }
 {%- endif %}

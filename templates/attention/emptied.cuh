@@ -1,14 +1,14 @@
+  Empties empties;
+  int first_row;
+  int last_row;
+
   // Whether the function of scores makes -inf of all scores of two steps and those between, by their numbers.
   CUTE_DEVICE
   bool
   empty(int i, int j) const
   {
     int const aligned = work.len_k - work.len_q;
-{%- if c.recipe.paged %}
-    Range const heads(work.q.head, work.q.head + work.group - 1);
-{%- else %}
-    Range const heads(work.q.head);
-{%- endif %}
+    Range const heads([[ c.heads() ]]);
     Range const queries(work.query(first_row) + aligned, work.query(last_row) + aligned);
     Range const keys(key(cute::max(i, j)), cute::min(key(cute::min(i, j)) + Step{}, work.len_k) - 1);
     return empties(work.batch, heads, queries, keys);

@@ -8,21 +8,15 @@
   Walk of_v(of_k);
 {%- endif %}
   auto const load_k = [&](int i) {
-{%- if c.emptied().is_some() %}
-    int const step = of_k.next();
-{%- endif %}
-    if ([[ c.step() ]] < all.count) {
-      int const at = all.at([[ c.step() ]]);
+    if ([[ c.next("of_k") ]] < all.count) {
+      int const at = all.at([[ c.now("of_k") ]]);
       load(copy_k, tKgK(_,_,_,at), thr_copy_k.partition_S(cK(_,_,at)), shape(mK), tKsK(_,_,_,i % stages));
     }
     cp_async_fence();  // one group per step, even an empty one: the waits count groups
   };
   auto const load_v = [&](int i) {
-{%- if c.emptied().is_some() %}
-    int const step = of_v.next();
-{%- endif %}
-    if ([[ c.step() ]] < all.count) {
-      int const at = all.at([[ c.step() ]]);
+    if ([[ c.next("of_v") ]] < all.count) {
+      int const at = all.at([[ c.now("of_v") ]]);
       load(copy_v, tVgV(_,_,_,at), thr_copy_v.partition_S(cV(_,_,at)), shape(mV), tVsV(_,_,_,i % stages));
     }
     cp_async_fence();

@@ -9,43 +9,25 @@
 {%- endif %}
   // Steps of K come one after the other, and each before its V.
   auto const load_k = [&](int i) {
-{%- if c.emptied().is_some() %}
-    int const step = of_k.next();
-{%- endif %}
-    if ([[ c.step() ]] < all.count) {
-      pages.give(i, all.key([[ c.step() ]]));
+    if ([[ c.next("of_k") ]] < all.count) {
+      pages.give(i, all.key([[ c.now("of_k") ]]));
       auto const row = [&](int key) { return ptr_K + offsets[i % 2][0][key]; };
-      copy_rows<0>(copy_k, row, tKcK, make_coord(work.len_k - all.key([[ c.step() ]]), Head{}), tKsK(_,_,_,i % stages));
-{%- if c.emptied().is_some() %}
-      if (of_k.after < all.count) {
-        pages.ask(all.key(of_k.after));
+      copy_rows<0>(copy_k, row, tKcK, make_coord(work.len_k - all.key([[ c.now("of_k") ]]), Head{}), tKsK(_,_,_,i % stages));
+      if ([[ c.after("of_k") ]] < all.count) {
+        pages.ask(all.key([[ c.after("of_k") ]]));
       }
-{%- else %}
-      if (i + 1 < all.count) {
-        pages.ask(all.key(i + 1));
-      }
-{%- endif %}
     }
     cp_async_fence();  // one group per step, even an empty one: the waits count groups
   };
   auto const load_v = [&](int i) {
-{%- if c.emptied().is_some() %}
-    int const step = of_v.next();
-{%- endif %}
-    if ([[ c.step() ]] < all.count) {
+    if ([[ c.next("of_v") ]] < all.count) {
       auto const row = [&](int key) { return ptr_V + offsets[i % 2][1][key]; };
-      copy_rows<1>(copy_v, row, tVcV, make_coord(Value{}, work.len_k - all.key([[ c.step() ]])), tVsV(_,_,_,i % stages));
+      copy_rows<1>(copy_v, row, tVcV, make_coord(Value{}, work.len_k - all.key([[ c.now("of_v") ]])), tVsV(_,_,_,i % stages));
     }
     cp_async_fence();
   };
-{%- if c.emptied().is_some() %}
-  if (of_k.after < all.count) {
-    pages.ask(all.key(of_k.after));
+  if ([[ c.first("of_k") ]] < all.count) {
+    pages.ask(all.key([[ c.first("of_k") ]]));
   }
-{%- else %}
-  if (all.count > 0) {
-    pages.ask(all.key(0));
-  }
-{%- endif %}
   auto const row_of_q = [&](int row) { return ptr_Q + (work.query(row) * params.q_row + work.head(row) * params.q_head); };
   copy_rows<0>(copy_q, row_of_q, tQcQ, make_coord(work.rows() - work.first, Head{}), tQsQ);

@@ -13,11 +13,6 @@ struct Steps
   int count;
   int whole;  // from this number on every query sees all keys of a step
   int left;   // up to this one
-{%- if c.emptied().is_some() %}
-  Empties empties;
-  int first_row;
-  int last_row;
-{%- endif %}
 
   // Those of so many rows of the tile, from a row on.
   CUTE_DEVICE

@@ -68,9 +68,6 @@
   int const skipped = own.count > 0 ? all.begin + all.count - own.begin - own.count : all.count;
   leave(0, skipped);
   if (own.count > 0) {
-{%- if c.emptied().is_some() %}
-    walk.next();
-{%- endif %}
     multiply_k();
     turns.pass();
     warpgroup_wait<0>();
@@ -78,6 +75,7 @@
     round_all(tSrS, tOrP);
     clear_first(skipped);
 {%- if c.emptied().is_some() %}
+    walk.next();
     auto const until = [&](int end, auto masked) {
       CUTE_NO_UNROLL
       while (walk.after < skipped + end) {

@@ -3,16 +3,17 @@ struct Walk
 {
   Steps const& all;
   int after;  // the next one, or how many steps there are
+  int now;
 
   CUTE_DEVICE explicit
-  Walk(Steps const& all) : all(all), after(all.skip(0, 1)) {}
+  Walk(Steps const& all) : all(all), after(all.skip(0, 1)), now(after) {}
 
   CUTE_DEVICE
   int
   next()
   {
-    int const i = after;
-    after = all.skip(i + 1, 1);
-    return i;
+    now   = after;
+    after = all.skip(now + 1, 1);
+    return now;
   }
 };

@@ -23,6 +23,7 @@ struct Text<'a> {
     /// The functions that move keys and queries; one, where those are stored alike.
     moves: Vec<Move>,
     interleaved: bool,
+    rows_of: RowsOf,
     /// How many new rows a head has, and what `row_of` takes beside a row's number.
     new: &'static str,
     hint: &'static str,
@@ -48,6 +49,17 @@ impl Text<'_> {
         let all: Vec<String> = (0..modes).map(|mode| format!("params.{param}_stride{mode}")).collect();
         all.join(", ")
     }
+}
+
+/// Which sequence a new row is of.
+#[derive(Template)]
+enum RowsOf {
+    /// Each sequence has as many.
+    #[template(path = "append/row.cuh")]
+    Dense,
+    /// Starts say where each begins.
+    #[template(path = "append/row_varlen.cuh")]
+    Ragged { queries: bool },
 }
 
 /// A function that moves rows, and the middle of the names of its copies.
@@ -87,6 +99,7 @@ pub(super) fn header(of: &Decision, plan: &Plan) -> String {
         keeps: if recipe.is_narrow() { NARROWED } else { [ROUNDED; 2] },
         moves: moves(recipe),
         kept: recipe.is_narrow().then(|| emit::element(recipe.dtype_kv())),
+        rows_of: if recipe.varlen { RowsOf::Ragged { queries: recipe.queries } } else { RowsOf::Dense },
         new: if recipe.varlen { "params.tq" } else { "params.b * params.sq" },
         hint: if recipe.varlen { ", behind" } else { "" },
         turned: if recipe.varlen { OF_SEQUENCE } else { ROUNDED },

@@ -145,9 +145,40 @@ impl Common<'_> {
         self.score.as_ref().filter(|score| !score.emptied.is_empty())
     }
 
-    /// The number of a step that is copied or computed.
+    /// The number of a step that is computed.
     fn step(&self) -> &'static str {
         self.emptied().map_or("i", |_| "step")
+    }
+
+    /// The number of a step that is copied: the next one of a walk over steps that are not empty, or of all.
+    fn next(&self, walk: &str) -> String {
+        self.emptied().map_or_else(|| "i".to_owned(), |_| format!("{walk}.next()"))
+    }
+
+    /// The same once more.
+    fn now(&self, walk: &str) -> String {
+        self.emptied().map_or_else(|| "i".to_owned(), |_| format!("{walk}.now"))
+    }
+
+    /// The step behind it.
+    fn after(&self, walk: &str) -> String {
+        self.emptied().map_or_else(|| "i + 1".to_owned(), |_| format!("{walk}.after"))
+    }
+
+    /// The first step.
+    fn first(&self, walk: &str) -> String {
+        self.emptied().map_or_else(|| "0".to_owned(), |_| format!("{walk}.after"))
+    }
+
+    /// The heads of a tile, as a range.
+    fn heads(&self) -> &'static str {
+        if self.recipe.paged { "work.q.head, work.q.head + work.group - 1" } else { "work.q.head" }
+    }
+
+    /// Where a row of O, or its logarithm, lies.
+    fn row_of(&self, param: &str) -> String {
+        let batch = if self.recipe.varlen { String::new() } else { format!("get<2>(crd) * params.{param}_batch + ") };
+        format!("{batch}get<1>(crd) * params.{param}_row + head * params.{param}_head")
     }
 
     /// The parameters of a work.
