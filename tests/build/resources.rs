@@ -49,6 +49,7 @@ fn lines(plan: &Plan, compiled: &Compiled) -> Vec<String> {
             entry.occupancy_with(*arch, taken.registers).blocks
         )
     };
+    assert!(compiled.manifest().warnings.is_empty(), "nvcc on {}: {:?}", plan.name(), compiled.manifest().warnings);
     let entries = plan.entries().iter();
     entries.flat_map(|entry| plan.targets().archs().iter().map(move |arch| line(entry, arch))).collect()
 }
