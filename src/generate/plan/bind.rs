@@ -420,13 +420,13 @@ fn overlap(a: &ViewRef, b: &ViewRef) -> bool {
 
 /// Whether no element of one is a multiple of the common divisor of all strides away from an element of the other.
 fn apart(a: &ViewRef, b: &ViewRef) -> bool {
-    let strides = [a, b].into_iter().flat_map(|view| {
+    let mut strides = [a, b].into_iter().flat_map(|view| {
         let modes = view.layout.shape().iter().zip(view.layout.stride());
         modes
             .filter(|(extent, _)| **extent > 1)
             .map(|(_, stride)| stride.unsigned_abs().checked_mul(view.dtype.bytes().0))
     });
-    let common = strides.fold(Some(0), |all, stride| Some(gcd(all?, stride?)));
+    let common = strides.try_fold(0, |all, stride| Some(gcd(all, stride?)));
     let (a_bytes, b_bytes) = (a.dtype.bytes().0, b.dtype.bytes().0);
     common.filter(|common| *common > 0).is_some_and(|common| {
         let shift = (i128::from(b.ptr) - i128::from(a.ptr)).rem_euclid(i128::from(common)) as u64;

@@ -41,10 +41,10 @@ impl Reference for Product {
                 let groups = Grouping::of(self.groups(), ends, [extents[0], extents[2]]);
                 let sums = Computed::new(inputs[0], inputs[1], extents, self.arithmetic(), scales).grouped(groups);
                 let rows_of_a = gather.map(|index| named(index, inputs[0].shape()[0]));
-                Sums::Computed(match rows_of_a {
+                Sums::Computed(Box::new(match rows_of_a {
                     Some(rows) => sums.gathered(&rows),
                     None => sums,
-                })
+                }))
             }
         };
         let others = &inputs[2..inputs.len() - self.scale_tensors()];
@@ -91,7 +91,7 @@ impl Product {
         let others = others.get(made_of..).ok_or_else(unfit)?;
         let inputs: Vec<&Tensor> = [*a, b].into_iter().chain(others.iter().copied()).collect();
         let extents = product_extents(self, case.scalars, &inputs, [None, None]).ok_or_else(unfit)?;
-        let sums = Sums::Computed(Computed::new(a, b, extents, self.arithmetic(), None));
+        let sums = Sums::Computed(Box::new(Computed::new(a, b, extents, self.arithmetic(), None)));
         Ok(vec![Box::new(Matrices::new(self, evaluator, (case, 1 + made_of, others), sums, extents))])
     }
 
@@ -109,7 +109,7 @@ impl Product {
 /// Where the accumulators of one product are known from.
 enum Sums<'a> {
     /// Summed up here.
-    Computed(Computed),
+    Computed(Box<Computed>),
     /// Another implementation's.
     Given(Given<'a>),
 }

@@ -128,7 +128,7 @@ fn decide(recipe: &Append, checks: &mut Checks) -> Option<Decision> {
         );
     }
     let rotary = recipe.rotary();
-    let whole = rotary % 16 == 0 && rotary <= recipe.head;
+    let whole = rotary.is_multiple_of(16) && rotary <= recipe.head;
     let (found, required) = (format!("rotary={rotary}"), format!("a multiple of 16, up to {}", recipe.head));
     let because = "a thread rotates whole vectors, one of each half";
     fits &= checks.require(whole, Code::TileSize, found, &required, because, "rotary=16");

@@ -49,7 +49,7 @@ fn schedule(recipe: &TopK, vec: u32, checks: &mut Checks) -> Option<(u32, u32)> 
         "k=64; sort rows of which you need more",
     );
     let threads = recipe.threads.unwrap_or(if k <= MOST / 2 { 128 } else { 256 });
-    let whole = threads % WARP as u32 == 0 && (k..=Arch::MAX_THREADS as u32).contains(&threads);
+    let whole = threads.is_multiple_of(WARP as u32) && (k..=Arch::MAX_THREADS as u32).contains(&threads);
     let found = format!("threads={threads}, k={k}");
     let required = format!("a multiple of {WARP} from {k} to {}", Arch::MAX_THREADS);
     let because = "warps are whole, and each thread writes one result";
