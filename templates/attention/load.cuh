@@ -8,15 +8,15 @@
   Walk of_v(of_k);
 {%- endif %}
   auto const load_k = [&](int i) {
-    if ([[ c.next("of_k") ]] < all.count) {
-      int const at = all.at([[ c.now("of_k") ]]);
+    if ([[ c.step("i", "of_k.next()") ]] < all.count) {
+      int const at = all.at([[ c.step("i", "of_k.now") ]]);
       load(copy_k, tKgK(_,_,_,at), thr_copy_k.partition_S(cK(_,_,at)), shape(mK), tKsK(_,_,_,i % stages));
     }
     cp_async_fence();  // one group per step, even an empty one: the waits count groups
   };
   auto const load_v = [&](int i) {
-    if ([[ c.next("of_v") ]] < all.count) {
-      int const at = all.at([[ c.now("of_v") ]]);
+    if ([[ c.step("i", "of_v.next()") ]] < all.count) {
+      int const at = all.at([[ c.step("i", "of_v.now") ]]);
       load(copy_v, tVgV(_,_,_,at), thr_copy_v.partition_S(cV(_,_,at)), shape(mV), tVsV(_,_,_,i % stages));
     }
     cp_async_fence();

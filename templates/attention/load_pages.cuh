@@ -9,25 +9,25 @@
 {%- endif %}
   // Steps of K come one after the other, and each before its V.
   auto const load_k = [&](int i) {
-    if ([[ c.next("of_k") ]] < all.count) {
-      pages.give(i, all.key([[ c.now("of_k") ]]));
+    if ([[ c.step("i", "of_k.next()") ]] < all.count) {
+      pages.give(i, all.key([[ c.step("i", "of_k.now") ]]));
       auto const row = [&](int key) { return ptr_K + offsets[i % 2][0][key]; };
-      copy_rows<0>(copy_k, row, tKcK, make_coord(work.len_k - all.key([[ c.now("of_k") ]]), Head{}), tKsK(_,_,_,i % stages));
-      if ([[ c.after("of_k") ]] < all.count) {
-        pages.ask(all.key([[ c.after("of_k") ]]));
+      copy_rows<0>(copy_k, row, tKcK, make_coord(work.len_k - all.key([[ c.step("i", "of_k.now") ]]), Head{}), tKsK(_,_,_,i % stages));
+      if ([[ c.step("i + 1", "of_k.after") ]] < all.count) {
+        pages.ask(all.key([[ c.step("i + 1", "of_k.after") ]]));
       }
     }
     cp_async_fence();  // one group per step, even an empty one: the waits count groups
   };
   auto const load_v = [&](int i) {
-    if ([[ c.next("of_v") ]] < all.count) {
+    if ([[ c.step("i", "of_v.next()") ]] < all.count) {
       auto const row = [&](int key) { return ptr_V + offsets[i % 2][1][key]; };
-      copy_rows<1>(copy_v, row, tVcV, make_coord(Value{}, work.len_k - all.key([[ c.now("of_v") ]])), tVsV(_,_,_,i % stages));
+      copy_rows<1>(copy_v, row, tVcV, make_coord(Value{}, work.len_k - all.key([[ c.step("i", "of_v.now") ]])), tVsV(_,_,_,i % stages));
     }
     cp_async_fence();
   };
-  if ([[ c.first("of_k") ]] < all.count) {
-    pages.ask(all.key([[ c.first("of_k") ]]));
+  if ([[ c.step("0", "of_k.after") ]] < all.count) {
+    pages.ask(all.key([[ c.step("0", "of_k.after") ]]));
   }
   auto const row_of_q = [&](int row) { return ptr_Q + (work.query(row) * params.q_row + work.head(row) * params.q_head); };
   copy_rows<0>(copy_q, row_of_q, tQcQ, make_coord(work.rows() - work.first, Head{}), tQsQ);

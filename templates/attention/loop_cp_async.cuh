@@ -28,8 +28,8 @@
       gemm(scores_mma, tSrQ(_,_,k), tSrK(_,_,k), tSrS);
     }
     Tensor rows_s = by_rows(tSrS);                                                             // (ROWS,COLUMNS)
-    scoring.apply(params, work, rows_s, rows_c, all.key([[ c.step() ]]));
-    all.hide(rows_s, rows_c, [[ c.step() ]]);
+    scoring.apply(params, work, rows_s, rows_c, all.key([[ c.step("i", "step") ]]));
+    all.hide(rows_s, rows_c, [[ c.step("i", "step") ]]);
     cp_async_wait<2 * (stages - 1)>();
     __syncthreads();  // V of this step has arrived, and all warps have read K
     load_k(i + stages);

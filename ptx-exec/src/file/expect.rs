@@ -251,7 +251,7 @@ impl Expected {
     }
 }
 
-/// What is not as the file expects: of the launch's own memory, and behind the last launch of the file's.
+/// The differences in a launch's own memory. Memory of the whole file is compared behind its last launch.
 pub(super) fn compare<'h>(held: impl Iterator<Item = (&'h Held, &'h [u8])>, is_last: bool) -> Vec<Difference> {
     let due = held.filter(|(held, _)| is_last || !held.is_kept);
     due.filter_map(|(held, left)| held.expected.as_ref()?.compare(held, left)).collect()

@@ -175,7 +175,7 @@ impl Rule {
         Int::Value(self.known(name))
     }
 
-    /// The value of a parameter; 1 where the kernel has none of that name, such as the batches of a kernel for one product.
+    /// The value of a parameter that only some kernels have, such as the number of batches: 1 where this one has none.
     pub fn param_or_one(&self, name: &str) -> Int {
         self.index(name).map_or(Int::Const(1), Int::Value)
     }

@@ -112,7 +112,7 @@ fn what_cannot_be_compared_is_refused() {
     ] {
         let folder = folder("{}");
         fs::write(folder.path().join("want.npy"), &want).expect("writable");
-        // The memory's own array has one mode, so it is in every order.
+        // The memory's own array has two modes, too, in the other order.
         if what.is_empty() {
             fs::write(folder.path().join("y.npy"), array("<f4", "7, 10", "False", &floats)).expect("writable");
         }

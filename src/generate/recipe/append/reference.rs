@@ -13,7 +13,7 @@ struct Inputs {
     q: usize,
     cos: usize,
     sin: usize,
-    /// Of sequences one after the other.
+    /// The starts of sequences, where these lie one after the other.
     starts: Option<usize>,
     table: usize,
     lengths: usize,

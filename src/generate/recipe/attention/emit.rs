@@ -53,7 +53,7 @@ enum Fragments {
 /// The function of scores, and the tensors that it reads.
 struct Score {
     helpers: String,
-    /// What says which steps it empties; nothing where it empties none.
+    /// The structs that say which steps it empties; empty where it empties none.
     emptied: String,
     functor: String,
     scalars: String,
@@ -145,29 +145,9 @@ impl Common<'_> {
         self.score.as_ref().filter(|score| !score.emptied.is_empty())
     }
 
-    /// The number of a step that is computed.
-    fn step(&self) -> &'static str {
-        self.emptied().map_or("i", |_| "step")
-    }
-
-    /// The number of a step that is copied: the next one of a walk over steps that are not empty, or of all.
-    fn next(&self, walk: &str) -> String {
-        self.emptied().map_or_else(|| "i".to_owned(), |_| format!("{walk}.next()"))
-    }
-
-    /// The same once more.
-    fn now(&self, walk: &str) -> String {
-        self.emptied().map_or_else(|| "i".to_owned(), |_| format!("{walk}.now"))
-    }
-
-    /// The step behind it.
-    fn after(&self, walk: &str) -> String {
-        self.emptied().map_or_else(|| "i + 1".to_owned(), |_| format!("{walk}.after"))
-    }
-
-    /// The first step.
-    fn first(&self, walk: &str) -> String {
-        self.emptied().map_or_else(|| "0".to_owned(), |_| format!("{walk}.after"))
+    /// The number of a step: in a loop over all, or in a walk over those that are not empty.
+    fn step<'s>(&self, of_all: &'s str, of_walk: &'s str) -> &'s str {
+        if self.emptied().is_some() { of_walk } else { of_all }
     }
 
     /// The heads of a tile, as a range.

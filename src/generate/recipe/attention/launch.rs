@@ -291,7 +291,7 @@ fn tensor_map(rule: &mut Rule, of: &Decision, (operand, copy): (&Operand, &TileC
                 found: vec![(format!("stride of a {mode}"), stride.clone())],
             });
         } else {
-            rule.derive_if_any(&name, apart.clone());
+            rule.derive(&name, apart.clone());
         }
         dims.push(apart.clone().select((*extent).clone(), 1));
         strides.push(apart.select(stride * size, 16));
@@ -342,7 +342,7 @@ fn strides(rule: &mut Rule, operand: &Operand, modes: &[(&str, &Int)]) {
     for (mode, extent) in modes {
         let name = format!("{}_{mode}", operand.param);
         let (stride, single) = (rule.param(&name), (*extent).clone().at_most(1));
-        rule.derive_if_any(&name, single.clone().select(0, stride.clone()));
+        rule.derive(&name, single.clone().select(0, stride.clone()));
         if of_vectors {
             rule.demands.push(Demand {
                 kind: DemandKind::Alignment,
