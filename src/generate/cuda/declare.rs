@@ -1,10 +1,12 @@
 //! From the declaration of an entry to the plan of its kernel: the ABI that a launch is checked and made by.
 
+mod geometry;
+mod operands;
+
 use std::sync::Arc;
 
 use super::entry::{Entry, Operand as Tensor, Param};
 use super::expr::Scope;
-use super::layout::{Declared, Part};
 use super::params::{Flat, Source};
 use super::text::OwnKernel;
 use super::{Cuda, FAMILY};
@@ -13,7 +15,7 @@ use crate::diagnostic::{Code, PlanError};
 use crate::plan::Own;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{
-    self, Abi, Call, Demand, DemandKind, Given, Int, Operand, ParamStruct, ParamType, Plan, Reach, Rule, interned,
+    self, Abi, Call, Demand, DemandKind, Given, Int, Operand, ParamStruct, ParamType, Plan, Reach, Rule,
 };
 use crate::units::Bytes;
 
@@ -207,122 +209,6 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The operands, the names of their extents, and what their layouts demand.
-    fn operands(&mut self, checks: &mut Checks) -> Vec<Operand> {
-        let tensors = self.flat.operands.clone();
-        let layouts: Vec<Option<Declared>> = tensors
-            .iter()
-            .map(|operand| match Declared::read(&operand.layout) {
-                Ok(layout) => Some(layout),
-                Err(why) => {
-                    refuse(
-                        checks,
-                        format!("operand `{}`: {why}", operand.name),
-                        "strides, or a shape, `:` and strides: (?,1)",
-                    );
-                    None
-                }
-            })
-            .collect();
-        let rank = |layout: &Option<Declared>| layout.as_ref().map_or(0, |layout| layout.strides.len());
-        self.scope.tensors = tensors.iter().zip(&layouts).map(|(t, layout)| (t.name.clone(), rank(layout))).collect();
-        if tensors.is_empty() {
-            refuse(checks, "no operand".into(), "at least one tensor that the kernel reads or writes");
-        }
-        // Names first, wherever they stand.
-        for (tensor, layout) in layouts.iter().enumerate() {
-            for (mode, part) in layout.iter().flat_map(|layout| layout.extents.iter().enumerate()) {
-                let Part::Is(name) = part else { continue };
-                let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
-                    && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-                let is_scalar = self.scope.scalars.iter().any(|(scalar, ..)| scalar == name);
-                if is_name && !is_scalar && !self.scope.names.contains_key(name) {
-                    let value = self.scope.input(Given::Extent { tensor, mode });
-                    self.scope.names.insert(name.clone(), value);
-                }
-            }
-        }
-        for (tensor, (operand, layout)) in tensors.iter().zip(&layouts).enumerate() {
-            self.layout_demands(tensor, operand, layout.as_ref(), checks);
-        }
-        let made = tensors.iter().zip(&layouts).map(|(operand, layout)| Operand {
-            name: interned(operand.name.clone()),
-            param: operand.name.clone(),
-            dtype: operand.dtype,
-            access: operand.access,
-            strides: layout.as_ref().map_or_else(Vec::new, Declared::mode_strides),
-            in_place: operand.in_place,
-        });
-        made.collect()
-    }
-
-    fn layout_demands(&mut self, tensor: usize, operand: &Tensor, layout: Option<&Declared>, checks: &mut Checks) {
-        let name = &operand.name;
-        let Some(layout) = layout else { return };
-        for mode in 0..layout.strides.len() {
-            let extent = self.scope.input(Given::Extent { tensor, mode });
-            let (label, why) = (format!("{name}.{mode}"), "the kernel is declared for this shape");
-            self.equal(DemandKind::Extent, (&label, extent.clone()), &layout.extents[mode], why, None, checks);
-            let stride = self.scope.input(Given::Stride { tensor, mode });
-            let (label, why) = (format!("stride({name}, {mode})"), "the kernel is declared for these strides");
-            // Views are checked for 0 and 1 by the operand itself, and the stride of one coordinate is never used.
-            if !matches!(layout.strides[mode], Part::Fixed(0 | 1)) {
-                self.equal(DemandKind::Stride, (&label, stride), &layout.strides[mode], why, Some(extent), checks);
-            }
-        }
-        if operand.align > 0 {
-            let bytes = operand.align;
-            if !bytes.is_power_of_two() || bytes > 256 || bytes < operand.dtype.bytes().0 {
-                let found = format!("operand `{name}` at multiples of {bytes} bytes");
-                refuse(checks, found, "a power of two, from the size of an element to 256");
-                return;
-            }
-            let address = self.scope.input(Given::Address { tensor });
-            let condition = address.clone().divides_by(bytes as i64);
-            let past = ("past a multiple".into(), address.clone() % bytes as i64);
-            let required = format!("{name} at a multiple of {bytes} bytes");
-            let because = "the kernel is declared to move whole vectors";
-            let found = vec![(format!("address({name})"), address), past];
-            self.demand(DemandKind::Alignment, condition, required, because, found);
-        }
-    }
-
-    /// Demands that a value is what a layout says, unless the extent is 1 and a stride therefore nothing.
-    fn equal(
-        &mut self,
-        kind: DemandKind,
-        (label, value): (&str, Int),
-        part: &Part,
-        because: &str,
-        unless_one: Option<Int>,
-        checks: &mut Checks,
-    ) {
-        let (want, text) = match part {
-            Part::Any => return,
-            Part::Fixed(number) => (Int::Const(*number), number.to_string()),
-            Part::Is(text) => match self.scope.read(text) {
-                Ok(want) => (want, text.clone()),
-                Err(why) => {
-                    refuse(checks, format!("{label}: {why}"), "an integer expression");
-                    return;
-                }
-            },
-        };
-        if want == value {
-            return;
-        }
-        let condition = value.clone().is(want.clone());
-        let condition = match unless_one {
-            Some(extent) => extent.at_most(1).op(crate::plan::IntOp::Or, condition),
-            None => condition,
-        };
-        let mut found = vec![(label.to_owned(), value)];
-        if matches!(part, Part::Is(_)) {
-            found.push((text.clone(), want));
-        }
-        self.demand(kind, condition, format!("{label} = {text}"), because, found);
-    }
-
     fn demand(&mut self, kind: DemandKind, condition: Int, required: String, because: &str, found: Vec<(String, Int)>) {
         self.demands.push(Demand { kind, condition, required, because: because.to_owned(), found });
     }
@@ -371,58 +257,6 @@ impl<'a> Draft<'a> {
             Some(_) => {}
             None => {
                 self.scope.names.insert(name.to_owned(), value.clone());
-            }
-        }
-    }
-
-    /// The grid, and the shared memory.
-    fn geometry(&mut self, rule: &mut Rule, checks: &mut Checks) {
-        let entry = self.entry;
-        let blocks = entry.grid.each_ref().map(|blocks| self.read("grid", blocks, checks));
-        let when = Int::all(blocks.iter().map(|blocks| match blocks {
-            Int::Const(1..) => Int::Const(1),
-            blocks => Int::from(0).less(blocks.clone()),
-        }));
-        if entry.cluster > 1 {
-            let whole = blocks[0].clone().divides_by(i64::from(entry.cluster));
-            let required = format!("a multiple of {} blocks along x", entry.cluster);
-            let found = vec![("blocks along x".into(), blocks[0].clone())];
-            self.demand(DemandKind::Launch, whole, required, "a grid has whole clusters", found);
-        }
-        rule.grid(when.clone(), blocks);
-        if let Some(threads) = &entry.threads {
-            let threads = threads.each_ref().map(|of| self.read("block", of, checks));
-            let [x, y, z] = threads.clone();
-            let all = x.clone() * y.clone() * z.clone();
-            let most = i64::from(entry.block[0]);
-            let each = [(&x, most), (&y, most), (&z, 64)].map(|(of, most)| within(of, [1, most]));
-            let each = Int::all(each.into_iter().chain([all.at_most(most)]));
-            let required = format!("blocks of 1 to {most} threads, at most 64 along z");
-            let because = "the kernel is declared for this many: Entry::block_of";
-            let found = [("x", x), ("y", y), ("z", z)].map(|(mode, of)| (format!("threads along {mode}"), of)).into();
-            let condition = when.is(0).op(crate::plan::IntOp::Or, each);
-            self.demand(DemandKind::Launch, condition, required, because, found);
-            if let Some(grid) = rule.grids.last_mut() {
-                grid.threads = Some(threads);
-            }
-        }
-        let threads = entry.block.iter().map(|n| u64::from(*n)).product::<u64>();
-        let help = "block(128)";
-        let z_fits = u64::from(entry.block[2]) <= 64;
-        if checks::thread_count(checks, i64::try_from(threads).unwrap_or(i64::MAX), help).is_some() && !z_fits {
-            refuse(checks, format!("{} threads along z", entry.block[2]), "at most 64");
-        }
-        if let Some((bytes, most)) = &entry.shared {
-            let value = self.read("shared", bytes, checks);
-            if !matches!(value, Int::Const(_)) {
-                let most = i64::try_from(most.unwrap_or(USUAL_SHARED)).unwrap_or(i64::MAX);
-                let required = format!("0 to {most} bytes of dynamic shared memory: {bytes}");
-                let because = "more than 48 KiB are asked for when the kernel is loaded: Entry::shared_at_most";
-                let found = vec![("bytes".into(), value.clone())];
-                self.demand(DemandKind::Launch, within(&value, [0, most]), required, because, found);
-            }
-            if let Some(grid) = rule.grids.last_mut() {
-                grid.shared = Some(value);
             }
         }
     }
