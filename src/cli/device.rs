@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cutemplate::build::{Compiled, Compiler};
+use cutemplate::build::{Compiled, Compiler, Error};
 use cutemplate::emit::{Unit, render};
 use cutemplate::exec::ptx::{Modes, Placement};
 use cutemplate::exec::{Buffer, Job, Options, Program, Report};
@@ -80,13 +80,13 @@ pub(crate) fn fatbin(plan: &Plan, unit: &Unit, out: &Output) -> Result<Compiled,
     let compiler = Compiler::new(&Finder::from_env(), &mut progress).map_err(Failure::message)?;
     let what = format!("nvcc compiles {} for {}, unless the store has it", unit.name(), plan.targets());
     let compiled = while_working(out, &what, || compiler.compile(unit, plan.targets())).map_err(Failure::message)?;
-    deny_spills(plan, &compiled)?;
+    deny_spills(plan, &compiled).map_err(Failure::message)?;
     Ok(compiled)
 }
 
 /// Refuses a kernel that spills where its recipe denies that.
-pub(crate) fn deny_spills(plan: &Plan, compiled: &Compiled) -> Result<(), Failure> {
-    if plan.spills_denied() { compiled.manifest().deny_spills().map_err(Failure::message) } else { Ok(()) }
+pub(crate) fn deny_spills(plan: &Plan, compiled: &Compiled) -> Result<(), Error> {
+    if plan.spills_denied() { compiled.manifest().deny_spills() } else { Ok(()) }
 }
 
 /// The text of a plan that a GPU runs. Where it runs none this is the newest, and loading says what would fit.

@@ -1,6 +1,8 @@
 //! Several recipes of matrix products on the same problems: planned once each, compiled together, checked and timed in turn with
 //! NVIDIA's libraries.
 
+use std::fmt::Display;
+
 use cutemplate::arch::Targets;
 use cutemplate::build::Compiler;
 use cutemplate::emit::render;
@@ -93,12 +95,17 @@ impl Measurement<'_> {
         let mut kernels = Vec::new();
         for (plan, compiled) in plans.into_iter().zip(compiled) {
             let compiled = compiled.map_err(Failure::message)?;
-            device::deny_spills(&plan, &compiled)?;
-            kernels.push(AnyKernel::load(gpu, plan, compiled.vouched()).map_err(Failure::message)?);
+            kernels.push(match device::deny_spills(&plan, &compiled) {
+                Ok(()) => Ok(AnyKernel::load(gpu, plan, compiled.vouched()).map_err(Failure::message)?),
+                Err(spills) => Err(spills),
+            });
+        }
+        if kernels.iter().any(Result::is_ok) {
+            kernels.iter().filter_map(|kernel| kernel.as_ref().err()).for_each(|spills| out.text(spills));
         }
         let mut reports = Vec::new();
         for (problem, chosen) in &of {
-            let kernels: Vec<&AnyKernel> = chosen.iter().map(|index| &kernels[*index]).collect();
+            let kernels = left(&kernels, chosen)?;
             let Some(first) = kernels.first() else { return Err(Failure::message("no candidate is left")) };
             let layouts = run::layouts(first.plan(), &problem.0, self.ld)?;
             let scalars = run::scalars(first.plan(), self.scalars)?;
@@ -118,5 +125,39 @@ impl Measurement<'_> {
             reports.push(report);
         }
         Ok(reports)
+    }
+}
+
+/// What is left of those that were chosen.
+///
+/// # Errors
+/// Why the first of them cannot be measured, where none can.
+fn left<'k, T>(kernels: &'k [Result<T, impl Display>], chosen: &[usize]) -> Result<Vec<&'k T>, Failure> {
+    let (mut left, mut refused) = (Vec::new(), None);
+    for kernel in chosen.iter().filter_map(|index| kernels.get(*index)) {
+        match kernel {
+            Ok(kernel) => left.push(kernel),
+            Err(failure) => refused = refused.or(Some(failure)),
+        }
+    }
+    match refused {
+        Some(failure) if left.is_empty() => Err(Failure::message(failure)),
+        _ => Ok(left),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_candidate_that_spills_is_left_out_unless_it_is_the_only_one() {
+        let spills = || Err("spills");
+        let kernels = [Ok('a'), spills(), Ok('c')];
+        assert_eq!(left(&kernels, &[0, 1, 2]).expect("two of them"), [&'a', &'c']);
+        assert_eq!(left(&kernels, &[2]).expect("one of them"), [&'c']);
+        let alone = left(&kernels, &[1]).expect_err("no other");
+        assert!(matches!(&alone, Failure::Message(why) if why == "spills"), "{alone:?}");
+        assert!(left(&kernels, &[]).expect("nothing was chosen").is_empty());
     }
 }

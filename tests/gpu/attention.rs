@@ -41,7 +41,7 @@ fn the_catalogue_is_right_around_its_tiles() {
     batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel: &Kernel| {
         let fills = [Fill::Integers, Fill::Normal, Fill::Specials];
         let cases = SIZES.iter().flat_map(|size| fills.map(|fill| (size, fill)));
-        let scalars = [0.125, 70.0, 5.0];
+        let scalars = [0.125, 70.0, 5.0, 3.0];
         let sized = cases.map(|(size, fill)| match size {
             // Three sequences, of the queries, of the keys, and of both.
             [_, queries, keys, hq, hk] if is_packed(&kernel.plan) && !is_paged(&kernel.plan) => {

@@ -285,16 +285,34 @@ fn a_record_is_for_its_architecture() {
     assert!(wrong.is_err_and(|e| e.contains("sm_1")));
 }
 
-/// Types and epilogues are the asker's; what is measured is on f16.
+/// Types and epilogues are the asker's; what is measured is on f16, e4m3 and i8.
 #[test]
 fn tensor_core_products_get_what_was_measured_of_them() {
     let record = Gemm::record().expect("it was measured on an H200");
     assert_eq!(record.to_string(), include_str!("../../src/generate/recipe/gemm/h200.txt"));
+    let mut of_types = BTreeSet::new();
     for row in &record.rows {
-        let chosen = Gemm::choose(&row.problem, &H200, &record);
+        let own = Gemm::from_settings(&row.settings).expect("a recipe");
+        let typed = Settings::parse_lines(&format!("dtype={}\npromote={}", own.dtype, own.promote));
+        let chosen = Gemm::chosen_with(&row.problem, &H200, &record, &typed).expect("a choice").expect("a recipe");
         assert_eq!(chosen.settings(), row.settings, "{}", row.problem);
-        assert!(chosen.plan(&Targets::default()).is_ok(), "{}", row.problem);
+        of_types.insert((own.dtype.to_string(), own.promote));
     }
+    assert_eq!(of_types.len(), 4, "{of_types:?}");
+    // Those of other types have what is fastest for types as wide, and keep their own settings.
+    let problem = Problem { b: Major::Col, ..Problem::rows(4096, 4096, 4096) };
+    let tile = |given: &str| {
+        let chosen = Gemm::chosen_with(&problem, &H200, &record, &Settings::parse_lines(given));
+        let Gemm { tile, scale_a, out, .. } = chosen.expect("a choice").expect("a recipe");
+        format!("{tile} {scale_a:?} {out}")
+    };
+    assert_eq!(tile("dtype=bf16"), "128x256x64 None bf16");
+    assert_eq!(tile("dtype=e5m2\nout=f16"), "128x256x128 None f16");
+    assert_eq!(tile("dtype=e4m3\npromote=128"), "192x128x128 None bf16");
+    let blocks = "dtype=e4m3\npromote=128\nscale_a=1x128\nscale_b=128x128";
+    assert_eq!(tile(blocks), "192x128x128 Some(Row) bf16");
+    assert_eq!(tile("dtype=i8"), "128x128x128 None i32");
+    assert_eq!(tile("dtype=tf32"), "128x256x32 None f32");
     // Of problems that differ by more the model says something, whatever their majors.
     for (m, n, k) in [(1, 1, 1), (3, 30_000, 7), (20_000, 20_000, 20_000)] {
         for (a, b) in [(Major::Row, Major::Row), (Major::Col, Major::Row), (Major::Row, Major::Col)] {

@@ -47,7 +47,7 @@ use crate::diagnostic::PlanError;
 use crate::model::Machine;
 use crate::plan::{Call, Draft, ParamStruct, Plan, Rule};
 use crate::recipe::field::Fields;
-use crate::recipe::product::{Problem, Record};
+use crate::recipe::product::{Measured, Problem, Record};
 use crate::recipe::reader::Reader;
 use crate::settings::{Setting, Settings};
 
@@ -160,6 +160,12 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
         *problem
     }
 
+    /// Whether what is fastest for the other recipe, but for tiles and their like, is measured for this one, too.
+    #[doc(hidden)]
+    fn is_measured_with(&self, _: &Self) -> bool {
+        true
+    }
+
     /// All settings, from which [`Recipe::from_settings`] makes the same recipe.
     fn settings(&self) -> Settings {
         self.written()
@@ -189,22 +195,29 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
     /// by more than a factor of 2. Tiles of one problem may not divide another. So the model's best candidate is chosen
     /// instead if it is expected to be faster by more than [`Recipe::DOUBT`], or if the record has no similar problem.
     fn chosen(problem: &Problem, machine: &Machine, record: &Record) -> Option<Self> {
-        Self::choices(problem, machine, record).into_iter().next()
+        Self::choices(&Self::default(), problem, machine, record).into_iter().next()
     }
 
-    /// The choices: the chosen recipe, the one that would be chosen without it, and so on.
+    /// The choices for a product of the types of `typed`: the chosen recipe, the one that would be chosen without it, and so on. A
+    /// recorded recipe of like types comes before those of the family's usual ones.
     #[doc(hidden)]
-    fn choices(problem: &Problem, machine: &Machine, record: &Record) -> Vec<Self> {
+    fn choices(typed: &Self, problem: &Problem, machine: &Machine, record: &Record) -> Vec<Self> {
         let is_of_machine = record.arch.is_none_or(|arch| arch == machine.arch);
         let own = Some(record).filter(|record| record.family().name == Self::FAMILY && is_of_machine);
-        let row = own.and_then(|record| record.alike(problem));
-        let measured = row.and_then(|row| Some((row.problem, Self::from_settings(&row.settings).ok()?)));
-        let expected = Self::expected(problem, machine);
+        let usual = typed.as_measured(problem);
+        let alike = |kind: &Self, problem: &Problem| {
+            let read = |row: &Measured| Self::from_settings(&row.settings).ok();
+            let rows = own?.only(|row| read(row).is_some_and(|recipe| kind.is_measured_with(&recipe)));
+            let row = rows.alike(problem)?;
+            Some((row.problem == *problem, read(row)?))
+        };
+        let measured = alike(typed, problem).or_else(|| alike(&Self::default(), &usual));
+        let expected = Self::expected(&usual, machine);
         let slower = |recipe: &Self| {
             let of = expected.iter().find(|(candidate, _)| candidate == recipe)?.1;
             Some(of > Self::DOUBT * expected.first()?.1)
         };
-        let first = measured.filter(|(of, recipe)| of == problem || slower(recipe) != Some(true));
+        let first = measured.filter(|(same, recipe)| *same || slower(recipe) != Some(true));
         first.map(|(_, recipe)| recipe).into_iter().chain(expected.into_iter().map(|(recipe, _)| recipe)).collect()
     }
 
@@ -219,9 +232,12 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
         record: &Record,
         given: &Settings,
     ) -> Option<Result<Self, PlanError>> {
-        let typed = Self::base(&mut Reader::new(Self::FAMILY, Self::SETTINGS, given));
+        let mut reader = Reader::new(Self::FAMILY, Self::SETTINGS, given);
+        let mut typed = Self::base(&mut reader);
+        // What cannot be read is told for each choice.
+        typed.read_fields(&mut reader);
         let mut first = None;
-        for choice in Self::choices(&typed.as_measured(problem), machine, record) {
+        for choice in Self::choices(&typed, problem, machine, record) {
             let planned = choice.with_settings(given).and_then(|recipe| {
                 let of_machine = Targets::new([machine.arch]).unwrap_or_default();
                 recipe.plan(&of_machine).map(|_| recipe)

@@ -222,6 +222,7 @@ pub(crate) fn sized(plan: &Plan, extents: &[i64], scalars: &[f64], fill: Fill, s
         TensorLayout::from(operand.layout(shape, None).expect("few elements"))
     };
     let layouts = plan.operands().iter().zip(&shapes).map(dense).collect();
+    assert!(plan.scalars().len() <= scalars.len(), "{} has {} scalars", plan.name(), plan.scalars().len());
     let scalars = scalars.iter().copied().take(plan.scalars().len()).collect();
     let inputs = plan.operands().iter().filter(|operand| operand.access == Access::Read).count();
     Problem { layouts, in_place: vec![None; inputs], scalars, fills: vec![fill; inputs], planted: Vec::new(), seed }

@@ -73,6 +73,12 @@ impl Record {
         Ok(Self { arch, rows, ..Self::new(family, device) })
     }
 
+    /// The same with some of its rows.
+    pub(crate) fn only(&self, wanted: impl Fn(&Measured) -> bool) -> Self {
+        let rows = self.rows.iter().filter(|row| wanted(row)).cloned().collect();
+        Self { device: self.device.clone(), rows, ..*self }
+    }
+
     /// The row of the most similar problem; among equals the first.
     pub fn nearest(&self, problem: &Problem) -> Option<&Measured> {
         let problems: Vec<Problem> = self.rows.iter().map(|row| row.problem).collect();
