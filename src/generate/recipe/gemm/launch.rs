@@ -183,6 +183,11 @@ impl Part {
         }
     }
 
+    /// Whether an operand is D, or lies as D does.
+    pub(super) fn is_of_d(&self, operand: &Operand) -> bool {
+        !["A", "B"].contains(&operand.name)
+    }
+
     /// Whether a box of an operand has no more rows than the operand: only K-major ones.
     pub(super) fn cuts(&self, factor: &str) -> bool {
         self.isa == Isa::Sm90a && self.rows(factor)[1] == "k"
@@ -204,7 +209,7 @@ impl Gemm {
         let Gemm { epilogue: function, aux, groups, .. } = self;
         // An i32 has more bits than the fraction of an f32.
         let compute = if self.out == DType::I32 { Compute::I32 } else { Compute::F32 };
-        Epilogue { function, aux, batched: self.have_l("D"), groups: *groups, outputs: 2, compute, others: &[] }
+        Epilogue { function, aux, batched: self.have_l("D"), groups: *groups, outputs: 2, sums: self.sums(), compute, others: &[] }
     }
 
     /// Which rows an index names.

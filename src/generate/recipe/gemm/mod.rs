@@ -115,6 +115,9 @@ recipe! {
         gather: bool, "true", if this.gather;
         /// a tensor on the device says which row of D each row of the product is; see [`Gemm::scattered`]: true, false
         scatter: bool, "true", if this.scatter;
+        /// neighbouring columns of A @ B are pairs: the epilogue's first two inputs are the accumulators of columns 2j and 2j + 1, and C and D
+        /// are (M,N/2); see [`Gemm::gated`]: true, false
+        pairs: bool, "true", if this.pairs;
         /// sm_90a: tile of a CTA in elements, BMxBNxBK; BN is a multiple of 16, BK 16, 32 or 64, of tf32 8, 16 or 32, of 8 bits 32, 64 or 128
         tile: Extents<3>, "256x128x64";
         /// sm_90a: stages (k-tiles in shared memory), 2 to 16
@@ -213,6 +216,7 @@ impl Default for Gemm {
             groups: Groups::None,
             gather: false,
             scatter: false,
+            pairs: false,
             tile: Extents([128, 256, 64]),
             stages: 4,
             schedule: Consumers::Cooperative,
@@ -364,7 +368,7 @@ impl Recipe for Gemm {
         if self.groups != Groups::None {
             name += &format!("_{}", self.groups);
         }
-        for (is, word) in [(self.gather, "_gather"), (self.scatter, "_scatter")] {
+        for (is, word) in [(self.gather, "_gather"), (self.scatter, "_scatter"), (self.pairs, "_pairs")] {
             name += if is { word } else { "" };
         }
         if self.tile != usual.tile {
