@@ -31,7 +31,8 @@ quantise(Params const& params, Crd const& crd_D, TCrC& tCrC)
     for (int row = 0; row < size<0,1>(tCrC); ++row) {
       CUTE_UNROLL
       for (int first = 0; first < size<0,2>(tCrC); first += octets) {
-        auto const at = [&](int i) { return make_coord(make_coord([[ c.each("i % 2, row, first + i / 2", "0, row, first + i") ]]), m, _0{}); };
+{%- let at = c.each("i % 2, row, first + i / 2", "0, row, first + i") %}
+        auto const at = [&](int i) { return make_coord(make_coord([[ at ]]), m, _0{}); };
         float largest = 0;
         CUTE_UNROLL
         for (int i = 0; i < [[ c.each("2 * octets", "octets") ]]; ++i) {

@@ -72,7 +72,9 @@ impl Reference for Product {
 
     fn product(&self) -> Option<&Product> {
         let is_plain = self.sums() == 1
-            && self.groups() == Groups::None && self.indices() == Indexed::default() && self.quantiser().is_none();
+            && self.groups() == Groups::None
+            && self.indices() == Indexed::default()
+            && self.quantiser().is_none();
         is_plain.then_some(self)
     }
 }
@@ -304,7 +306,8 @@ impl Together<'_> {
             for column in 0..*count as u64 {
                 let at = pair + column * matrices;
                 // One of the product for each group.
-                let of_groups = others.tensor().shape().get(shape.len()).map(|groups| at * groups.unsigned_abs() + matrix as u64);
+                let of_groups =
+                    others.tensor().shape().get(shape.len()).map(|groups| at * groups.unsigned_abs() + matrix as u64);
                 all.extend(Elements::starting_at(others.tensor(), of_groups.unwrap_or(at)).next());
             }
         }

@@ -31,11 +31,14 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
         Factors::I8 => (format!("a K up to {MOST_OF_INTEGERS}, "), "; a sum is an i32, of products up to 2^14"),
         _ => (String::new(), ""),
     };
+    let (even, of_two) = if part.recipe.pairs { ("an even N, ", "; two columns make one of D") } else { ("", "") };
     let reach = Reach {
         required: format!(
-            "extents below 2^31 less some tiles, fewer than 2^31 tiles of D, {k}and fewer than 2^39 elements of a factor that is packed"
+            "{even}extents below 2^31 less some tiles, fewer than 2^31 tiles of D, {k}and fewer than 2^39 elements of a factor that is packed"
         ),
-        because: format!("coordinates are 32-bit integers, and so is the number of a CTA; offsets are 64-bit{sums}"),
+        because: format!(
+            "coordinates are 32-bit integers, and so is the number of a CTA; offsets are 64-bit{sums}{of_two}"
+        ),
         help: "launch on parts of the matrices".into(),
     };
     let mut rule = Rule::new(&params(part), reach);

@@ -319,7 +319,8 @@ fn names(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static s
 fn quantised(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
     let Some(block) = recipe.scale_d else { return };
     let Gemm { out, d, split_k, stream_k, .. } = recipe;
-    let (columns, outputs, together) = (recipe.tile.0[1], recipe.epilogue.outputs(), SCALED_N as u32 * recipe.sums() as u32);
+    let (columns, outputs, together) =
+        (recipe.tile.0[1], recipe.epilogue.outputs(), SCALED_N as u32 * recipe.sums() as u32);
     if block != Block::Row || *out != DType::E4m3 || *d == Major::Col || outputs > 1 {
         let because =
             "the lanes that have a row's accumulators find its scales, and round what the epilogue gives by them";

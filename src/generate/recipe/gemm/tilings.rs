@@ -306,7 +306,11 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
         from,
         to: Place::Shared("D"),
         // Two neighbours of 16 bits.
-        engine: Engine::Fragments(if op == CopyOp::Universal(Bytes(4)) && recipe.out.bits() == 16 { CopyOp::StMatrix } else { op }),
+        engine: Engine::Fragments(if op == CopyOp::Universal(Bytes(4)) && recipe.out.bits() == 16 {
+            CopyOp::StMatrix
+        } else {
+            op
+        }),
         guard: Guard::None,
         completes: Completion::Program,
         split: None,
@@ -403,8 +407,9 @@ fn consumers(own: &TextSettings) -> (i64, u32) {
 /// need the rest. With three warpgroups it gets 32, where nothing spilled.
 fn registers(recipe: &Gemm, own: &TextSettings) -> [[u32; 2]; 2] {
     let ([m, n, _], (warpgroups, teams)) = (extents(own.tile), consumers(own));
-    let is_plain =
-        own.cluster.0.iter().product::<u32>() < 4 && recipe.epilogue.inputs() == 1 && recipe.epilogue.outputs() == 1;
+    let is_plain = own.cluster.0.iter().product::<u32>() < 4
+        && recipe.epilogue.inputs() == recipe.sums()
+        && recipe.epilogue.outputs() == 1;
     let is_tight = m * n / (128 * warpgroups) > MANY || warpgroups * i64::from(teams) == 3;
     let k_major = recipe.k_major();
     if k_major == [true; 2] && is_plain && is_tight {

@@ -201,9 +201,7 @@ impl Gemm {
     fn scaled_by(self, of_a: [u8; 2], of_b: [u8; 2]) -> Self {
         let text = match (self.pairs, of_b[1]) {
             (false, _) => "|a, scale_a, scale_b| a * scale_a * scale_b",
-            (true, 0) => {
-                "|gate, up, scale_a, scale_b| silu(gate * scale_a * scale_b) * (up * scale_a * scale_b)"
-            }
+            (true, 0) => "|gate, up, scale_a, scale_b| silu(gate * scale_a * scale_b) * (up * scale_a * scale_b)",
             (true, _) => {
                 "|gate, up, scale_a, scale_b, scale_b_up| silu(gate * scale_a * scale_b) * (up * scale_a * scale_b_up)"
             }

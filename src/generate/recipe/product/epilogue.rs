@@ -25,7 +25,9 @@ fn names_of(epilogue: &Epilogue<'_>) -> Names {
     let firsts = epilogue.first_inputs();
     let operands = [&OPERANDS[..], others].concat();
     match function.has_names() {
-        true => Names::new(&operands, &OF_TEXT, firsts.iter().filter_map(|at| function.input_names().nth(*at)), function),
+        true => {
+            Names::new(&operands, &OF_TEXT, firsts.iter().filter_map(|at| function.input_names().nth(*at)), function)
+        }
         false => Names::new(&operands, &OF_TEXT, AUX.into_iter().take(aux.len()), function),
     }
 }

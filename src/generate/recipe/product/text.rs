@@ -218,9 +218,11 @@ impl EpilogueText {
         let all = unused_c.then_some(None).into_iter().chain(read);
         let inputs: Vec<Option<[usize; 2]>> = all.take(function.inputs().saturating_sub(sums)).collect();
         let named = inputs.iter().zip(function.input_names().skip(sums));
-        let name = |at: &Option<[usize; 2]>| at.and_then(|[at, _]| operands.get(at)).map_or("C", |operand| operand.name);
+        let name =
+            |at: &Option<[usize; 2]>| at.and_then(|[at, _]| operands.get(at)).map_or("C", |operand| operand.name);
         let of_a_pair = |[at, _]: &[usize; 2]| operands.get(*at).is_some_and(|operand| product.inputs_of(operand) > 1);
-        let column = |at: &Option<[usize; 2]>| at.filter(of_a_pair).map_or("(m,n)", |[_, of]| ["(m,2n)", "(m,2n+1)"][of]);
+        let column =
+            |at: &Option<[usize; 2]>| at.filter(of_a_pair).map_or("(m,n)", |[_, of]| ["(m,2n)", "(m,2n+1)"][of]);
         let sums_doc = match function.input_names().collect::<Vec<_>>()[..] {
             [gate, up, ..] if sums > 1 => {
                 format!("{gate} and {up} = sums over k of A(m,k) * B(2n,k), and of A(m,k) * B(2n+1,k)")
