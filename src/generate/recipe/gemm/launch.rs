@@ -183,11 +183,6 @@ impl Part {
         }
     }
 
-    /// Whether an operand is D, or lies as D does.
-    pub(super) fn is_of_d(&self, operand: &Operand) -> bool {
-        !["A", "B"].contains(&operand.name)
-    }
-
     /// Whether a box of an operand has no more rows than the operand: only K-major ones.
     pub(super) fn cuts(&self, factor: &str) -> bool {
         self.isa == Isa::Sm90a && self.rows(factor)[1] == "k"

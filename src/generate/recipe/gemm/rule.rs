@@ -207,7 +207,7 @@ impl Rows {
     fn of(part: &Part, rule: &mut Rule, operand: &Operand) -> Self {
         let [rows, columns] = part.rows(operand.name);
         let [inner, outer, l] = [columns, rows, "l"].map(|extent| rule.param_or_one(extent));
-        let inner = if part.recipe.pairs && part.is_of_d(operand) { inner / 2 } else { inner };
+        let inner = if part.recipe.pairs && !FACTORS.contains(&&*operand.param) { inner / 2 } else { inner };
         let mut strides = stride_params(operand).into_iter();
         let ld_param = strides.by_ref().take(2).flatten().next().unwrap_or_default();
         let param = operand.param.clone();

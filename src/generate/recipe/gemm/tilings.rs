@@ -305,12 +305,7 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
         dtype: recipe.out,
         from,
         to: Place::Shared("D"),
-        // Two neighbours of 16 bits.
-        engine: Engine::Fragments(if op == CopyOp::Universal(Bytes(4)) && recipe.out.bits() == 16 {
-            CopyOp::StMatrix
-        } else {
-            op
-        }),
+        engine: Engine::Fragments(if recipe.out.bits() == 16 && !recipe.pairs { CopyOp::StMatrix } else { op }),
         guard: Guard::None,
         completes: Completion::Program,
         split: None,
