@@ -107,6 +107,12 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
             "pairs that lie in rows, and pieces of K",
             rejected("pairs=true\nepilogue=|gate, up| gate * up\nd=col\nstream_k=1"),
         ),
+        (
+            "pairs whose D is quantised, and sums that move to f32",
+            narrow(
+                "dtype=e4m3\nout=e4m3\nscale_d=1x128\npromote=128\npairs=true\nepilogue=|gate, up| gate * up\ntile=64x256x128",
+            ),
+        ),
         ("one input for a pair", rejected("pairs=true")),
         (
             "pairs with one input for a tensor along N",

@@ -293,7 +293,12 @@ fn scales(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static 
 
 /// Why pairs of columns cannot become columns of D.
 fn pairs(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
-    let Gemm { pairs, d, stream_k, sm80_stream_k, .. } = recipe;
+    let Gemm { pairs, d, stream_k, sm80_stream_k, promote, scale_d, .. } = recipe;
+    if *pairs && *promote > 0 && scale_d.is_some() {
+        let found = format!("pairs, scale_d, promote = {promote}");
+        let because = "a scale is of 256 columns of the product then, whose sums do not fit in registers twice";
+        refuse(Code::Registers, found, "promote = 0, or scale_d = auto".to_owned(), because, "scale_d=auto");
+    }
     if *pairs && (*d == Major::Col || *stream_k > 0 || *sm80_stream_k > 0) {
         let found = format!("pairs, d = {d}, stream_k = {stream_k}, sm80_stream_k = {sm80_stream_k}");
         let because = "a thread has both accumulators of a pair where columns are N in the text, and pieces of K are added one column at a time";
