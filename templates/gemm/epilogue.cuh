@@ -44,15 +44,16 @@ store_tile(Params const& params, Crd const& crd_D, TCrC const& tCrC, SharedStora
           }
         }
 {%- endfor %}
+{%- let shape = c.each("shape<0>(tCrC)", "make_shape(_1{}, shape<0,1>(tCrC))") %}
 {%- for t in c.outputs() %}
-        Tensor tCr[[ t.is.name ]] = make_tensor<Element[[ t.is.name ]]>(shape<0>(tCrC));                            // (MMA)
+        Tensor tCr[[ t.is.name ]] = make_tensor<Element[[ t.is.name ]]>([[ shape ]]);                            // (MMA)
 {%- endfor %}
         CUTE_UNROLL
-        for (int i = 0; i < size<0>(tCrC); ++i) {
+        for (int i = 0; i < size<0>(tCrC); [[ c.each("++i", "i += 2") ]]) {
           [[ c.compute() ]] const a = tCrC(i,part,n);
-          auto const y = op(a[[ c.inputs("tCr", "(i)") ]]);
+          auto const y = op(a[[ c.inputs("tCrC(i + 1,part,n)", "tCr", ["(i)", "(i + 1)"]) ]]);
 {%- for t in c.written() %}
-          tCr[[ t.is.name ]](i) = output<[[ c.output_of(t) ]]>(y);
+          tCr[[ t.is.name ]]([[ c.each("i", "i / 2") ]]) = output<[[ c.output_of(t) ]]>(y);
 {%- endfor %}
         }
         CUTE_UNROLL

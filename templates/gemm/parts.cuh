@@ -1,9 +1,9 @@
 // The slices of a tile of D along (M,N), and a thread's share of each.
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // one slice
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
-constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{}) / splits;  // of the columns that this CTA stores
+constexpr int parts_n = size<1>([[ c.tile_of_d() ]]{}) / size<1>(PartD{}) / splits;  // of the columns that this CTA stores
 constexpr int parts   = parts_m * parts_n;
-using Retiled = decltype(shape(StageD{}.get_slice(0).retile_S(partition_fragment_C(Mma{}, TileD{}))));  // ((CPY,CPY_TILE),MMA_M,_1)
+using Retiled = decltype(shape([[ c.in_copies("0", "partition_fragment_C(Mma{}, TileD{})") ]]));  // ((CPY,CPY_TILE),MMA_M,_1)
 static_assert(size<1>(Retiled{}) == parts_m && size<2>(Retiled{}) == 1 && size<0,1>(Retiled{}) % parts_n == 0, "whole slices");
 constexpr int copies = size<0,1>(Retiled{}) / parts_n / splits;  // per thread and slice
 

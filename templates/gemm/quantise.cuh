@@ -8,7 +8,7 @@ void
 quantise(Params const& params, Crd const& crd_D, TCrC& tCrC)
 {
   int const thread = threadIdx.x % size(Mma{});
-  Tensor tRrC = StageD{}.get_slice(thread).retile_S(tCrC);                                     // ((CPY,CPY_TILE),MMA_M,_1)
+  Tensor tRrC = [[ c.in_copies("thread", "tCrC") ]];                                     // ((CPY,CPY_TILE),MMA_M,_1)
   auto const keep = [&](int part, int i, auto const& of) {
     CUTE_UNROLL
     for (int v = 0; v < size(of); ++v) {
@@ -21,7 +21,7 @@ quantise(Params const& params, Crd const& crd_D, TCrC& tCrC)
   auto const shape_D = make_shape([[ c.rows_d() ]], params.n);
   Tensor cD = local_tile(make_identity_tensor(shape_D), TileD{}, take<0,2>(crd_D));              // (BM,BN) -> (m,n)
   Tensor tCcD = Mma{}.get_slice(anew(thread)).partition_C(cD);                                 // (MMA,MMA_M,MMA_N) -> (m,n)
-  constexpr int columns = 128;
+  constexpr int columns = [[ c.each("128", "256") ]];
   constexpr int octets = columns / 8;
   using Fragment = decltype(shape<0>(tCrC));
   static_assert(rank(Fragment{}) == 3 && size<0>(Fragment{}) == 2 && size<2>(Fragment{}) % octets == 0, "(COLUMN,ROW,OCTET)");
@@ -31,10 +31,11 @@ quantise(Params const& params, Crd const& crd_D, TCrC& tCrC)
     for (int row = 0; row < size<0,1>(tCrC); ++row) {
       CUTE_UNROLL
       for (int first = 0; first < size<0,2>(tCrC); first += octets) {
-        auto const at = [&](int i) { return make_coord(make_coord(i % 2, row, first + i / 2), m, _0{}); };
+{%- let at = c.each("i % 2, row, first + i / 2", "0, row, first + i") %}
+        auto const at = [&](int i) { return make_coord(make_coord([[ at ]]), m, _0{}); };
         float largest = 0;
         CUTE_UNROLL
-        for (int i = 0; i < 2 * octets; ++i) {
+        for (int i = 0; i < [[ c.each("2 * octets", "octets") ]]; ++i) {
           // Columns past the end of D do not count.
           largest = get<1>(tCcD(at(i))) < params.n ? larger(largest, fabsf(tCrC(at(i)))) : largest;
         }
@@ -43,7 +44,7 @@ quantise(Params const& params, Crd const& crd_D, TCrC& tCrC)
           largest = larger(largest, __shfl_xor_sync(~0u, largest, lanes));
         }
         CUTE_UNROLL
-        for (int i = 0; i < 2 * octets; ++i) {
+        for (int i = 0; i < [[ c.each("2 * octets", "octets") ]]; ++i) {
           tCrC(at(i)) = get<0>(Quantise{}(tCrC(at(i)), largest));
         }
         auto const crd = tCcD(at(0));
@@ -61,13 +62,13 @@ CUTE_DEVICE
 void
 store_quantised(StoreD& store, Crd const& crd_D, TCrC const& tCrC, TRsD const& tRsD)
 {
-  Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
+  Tensor tRrC = [[ c.in_copies("threadIdx.x % size(Mma{})", "tCrC") ]];                  // ((CPY,CPY_TILE),MMA_M,_1)
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     store.acquire(part);
     CUTE_UNROLL
     for (int i = 0; i < copies; ++i) {
-      Tensor tRrD = make_tensor<ElementD>(shape<0,0>(tRrC));                                   // (CPY)
+      Tensor tRrD = make_tensor<ElementD>([[ c.each("shape<0,0>(tRrC)", "_1{}") ]]);                                   // (CPY)
       CUTE_UNROLL
       for (int v = 0; v < size(tRrD); ++v) {
         float const value = tRrC(make_coord(v, part % parts_n * copies + i), part / parts_n, _0{});

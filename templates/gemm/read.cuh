@@ -40,7 +40,7 @@ part_of(Matrix const& matrix, Crd const& crd_D, int rank_k, int part, int from)
   constexpr bool reads_anew = [[ r.reads_anew ]] || !TmaStore;  // addresses are recomputed for each slice, which saves registers
   auto const thr_mma = Mma{}.get_slice(reads_anew ? anew(thread) : thread);
   Tensor tCgC = thr_mma.partition_C(local_tile(matrix, TileD{}, take<0,2>(crd_D)));            // (MMA,MMA_M,MMA_N)
-  Tensor tRgC = StageD{}.get_slice(thread).retile_S(tCgC);                                     // ((CPY,CPY_TILE),MMA_M,_1)
+  Tensor tRgC = [[ c.in_copies("thread", "tCgC") ]];                                     // ((CPY,CPY_TILE),MMA_M,_1)
   Tensor tRgP = logical_divide(tRgC, make_tile(make_tile(_, Int<AtOnce>{})));                  // ((CPY,(AT_ONCE,STEPS)),MMA_M,_1)
   int const first = (rank_k * parts_n + part % parts_n) * copies + from;
   return tRgP(make_coord(_, make_coord(_, first / AtOnce)), part / parts_n, _0{});             // (CPY,AT_ONCE)

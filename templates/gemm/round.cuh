@@ -7,7 +7,7 @@ void
 round_tile(Params const& params, Crd const& crd_D, int rank_k, TCrC const& tCrC, Ahead const& ahead,
            Begin const& begin, Take const& take, End const& end)
 {
-  Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
+  Tensor tRrC = [[ c.in_copies("threadIdx.x % size(Mma{})", "tCrC") ]];                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{[[ c.op.scalars ]]};
   // Read and compute only as many elements at a time as fit into registers beside the accumulators.
   static_assert(decltype(size(tCrC))::value == [[ r.accumulators ]], "accumulators of a thread");
@@ -50,7 +50,7 @@ round_tile(Params const& params, Crd const& crd_D, int rank_k, TCrC const& tCrC,
 {%- for t in self.read_late() %}
       Tensor tRr[[ t.read_name() ]] = read_[[ t.is.param ]]<TmaStore, at_once>(params, crd_D, rank_k, part, i);     // (CPY,AT_ONCE)
 {%- endfor %}
-      auto const shape_D = make_shape(shape<0,0>(tRrC), Int<at_once>{});
+      auto const shape_D = make_shape([[ c.each("shape<0,0>(tRrC)", "_1{}") ]], Int<at_once>{});
 {%- for t in c.outputs() %}
       Tensor tRr[[ t.is.name ]] = make_tensor<[[ c.result(t) ]]>(shape_D);                                     // (CPY,AT_ONCE)
 {%- endfor %}
@@ -63,7 +63,7 @@ round_tile(Params const& params, Crd const& crd_D, int rank_k, TCrC const& tCrC,
           int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
           if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
             [[ c.compute() ]] const a = tRrC(make_coord(v, first + i + j), m, _0{});
-            auto const y = op(a[[ c.inputs("tRr", "(v,j)") ]]);
+            auto const y = op(a[[ c.inputs("tRrC(make_coord(1, first + i + j), m, _0{})", "tRr", ["(v,j)", "(1,j)"]) ]]);
 {%- for t in c.written() %}
             tRr[[ t.is.name ]](v,j) = output<[[ c.output_of(t) ]]>(y);
 {%- endfor %}

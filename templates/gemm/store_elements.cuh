@@ -15,7 +15,8 @@
     auto const crd = take<0,2>(crd_D);
     auto const thr_copy = CopyD{}.get_slice(thread);
     Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) of it
-    auto const residue = make_coord([[ c.rows_d() ]] - get<0>(crd) * size<0>(PartD{}), params.n - get<1>(crd) * size<1>(PartD{}));
+{%- let n = c.each("params.n", "params.n / 2") %}
+    auto const residue = make_coord([[ c.rows_d() ]] - get<0>(crd) * size<0>(PartD{}), [[ n ]] - get<1>(crd) * size<1>(PartD{}));
     auto const store = [&](auto const& matrix, int from) {
       Tensor sP = as_position_independent_swizzle_tensor(sD(_,_,from));                        // (PART_M,PART_N)
       Tensor tDsD = partition_S(CopyD{}, thread, sP);                                          // (CPY,CPY_M,CPY_N)

@@ -11,7 +11,7 @@ store_part(SD const& sD, MD const& mD, Crd const& crd_D, int part)
   bool const aligned = (reinterpret_cast<uintptr_t>(raw_pointer_cast(mD.data())) | uintptr_t(stride<0>(mD)) * bytes) % 16 == 0;
   auto const thr_copy = CopyD{}.get_slice(threadIdx.x);
   auto const of_part = [&](auto const& matrix) {
-    return thr_copy.partition_D(local_tile(local_tile(matrix, TileD{}, crd_D), shape(SD{}), make_coord(part, _0{})));
+    return thr_copy.partition_D(local_tile(local_tile(matrix, [[ c.tile_of_d() ]]{}, crd_D), shape(SD{}), make_coord(part, _0{})));
   };
   Tensor tDsD = partition_S(CopyD{}, threadIdx.x, sD);                                         // (CPY,CPY_M,CPY_N)
   Tensor tDgD = of_part(mD);                                                                   // (CPY,CPY_M,CPY_N)

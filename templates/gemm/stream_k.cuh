@@ -97,7 +97,7 @@ reduce(Params const& params)
   for (int i = 0; i < size(tWrW); ++i) {
     [[ c.compute() ]] const a = tWrW(i);
     if (elem_less(tWcD(i), make_shape(params.m, params.n))) {
-      auto const y = op(a[[ c.inputs("tWr", "(i)") ]]);
+      auto const y = op(a[[ c.inputs("", "tWr", ["(i)", "(i)"]) ]]);
 {%- for t in c.written() %}
       tWg[[ t.is.name ]](i) = output<[[ c.output_of(t) ]]>(y);
 {%- endfor %}

@@ -8,7 +8,7 @@ constexpr bool batched = [[ c.batched() ]];  // whether all tensors have a last 
 
 {% include "ieee.cuh" %}
 
-[[ c.op.helpers ]]// Epilogue of a = sum over k of A(m,k) * B(n,k)[[ c.op.inputs_doc ]]: [[ c.epilogue_text() ]]
+[[ c.op.helpers ]]// Epilogue of [[ c.op.sums_doc ]][[ c.op.inputs_doc ]]: [[ c.epilogue_text() ]]
 [[ c.op.functor ]]
 
 // Element of output I of the epilogue: 0 for D, 1 for E.

@@ -34,6 +34,8 @@ mod needed;
 #[cfg(feature = "build")]
 mod own;
 #[cfg(feature = "build")]
+mod pairs;
+#[cfg(feature = "build")]
 mod programs;
 #[cfg(feature = "build")]
 #[path = "../support/judge/ptx_batch.rs"]

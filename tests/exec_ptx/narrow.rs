@@ -135,7 +135,7 @@ fn scales_lie_in_rows_of_any_length() {
 }
 
 /// Elements of e4m3 and a scale for 128 of each row, by `rows`.
-fn quantised(x: &[f32], [rows, k]: [i64; 2]) -> (Vec<E4m3>, Vec<f32>) {
+pub(crate) fn quantised(x: &[f32], [rows, k]: [i64; 2]) -> (Vec<E4m3>, Vec<f32>) {
     static QUANTIZE: LazyLock<(Kernel, String)> = LazyLock::new(|| {
         let rows = Rows::preset(Preset::Quantize, DType::F32);
         let kernel = Kernel::new("ptx_quantize", 0, &rows, &targets()).expect("a right recipe");

@@ -6,17 +6,27 @@ use cutemplate::exec::ptx::Modes;
 use cutemplate::recipe::{Gemm, Recipe};
 use cutemplate::verify::Fill;
 
-use crate::kernels::gemm::{drawn, parts, sized};
+use crate::kernels::gemm::{OF_PAIRS, drawn, parts, sized};
 use crate::own::{BOUNDED, built, launch, program, targets};
 use crate::variables;
 use crate::whole;
+
+/// The same of pairs of columns, whose recipes have numbers of their own.
+#[test]
+fn random_products_of_pairs_are_right_and_silent() {
+    let first = variables::number("CUTEMPLATE_GEMM_FIRST").unwrap_or(0);
+    are_right(OF_PAIRS + first, variables::number("CUTEMPLATE_GEMM_RECIPES").unwrap_or(whole::or(8, 3)));
+}
 
 /// A handful, or with `CUTEMPLATE_WHOLE=1` more; `CUTEMPLATE_GEMM_FIRST` and `CUTEMPLATE_GEMM_RECIPES` say which. Each has as few CTAs as
 /// it may, so that one cluster computes tile after tile, of one k-tile and of more than it has stages.
 #[test]
 fn random_products_are_right_and_silent() {
     let first = variables::number("CUTEMPLATE_GEMM_FIRST").unwrap_or(0);
-    let count = variables::number("CUTEMPLATE_GEMM_RECIPES").unwrap_or(whole::or(8, 3));
+    are_right(first, variables::number("CUTEMPLATE_GEMM_RECIPES").unwrap_or(whole::or(8, 3)));
+}
+
+fn are_right(first: u64, count: u64) {
     let (mut kernels, mut launches) = (0, 0);
     for index in first..first + count {
         let any = drawn(index);

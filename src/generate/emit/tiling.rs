@@ -103,6 +103,7 @@ impl TileCopy {
             (_, Place::Fragments(mma, operand)) if op.is_ldmatrix() => {
                 Some((format!("make_tiled_copy_{operand}"), mma))
             }
+            (Place::Pairs(mma), _) => Some(("pairs of the accumulators".to_owned(), mma)),
             (Place::Fragments(mma, _), _) if self.hands_over_accumulators() => {
                 Some(("make_tiled_copy_C_atom".to_owned(), mma))
             }

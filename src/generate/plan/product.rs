@@ -1,13 +1,16 @@
 //! Products of matrices: what D is.
 
 use crate::expr::{Checked, Compute, Function};
-use crate::plan::{Numbers, Operand, ProblemShape};
+use crate::plan::{ModeStride, Numbers, Operand, ProblemShape};
 use crate::settings::named;
 
 /// `D = epilogue(A @ B, C, ..)`: A `(M,K)`, B `(K,N)`, all others `(M,N)`, perhaps each with a last mode L.
 ///
 /// The epilogue is a function of the accumulator, the sum over k of `A(m,k) * B(k,n)` from 0 on, of the element of C, and of
 /// those of the auxiliary tensors. The operands are A, B, C where it is read, the auxiliary tensors, and D.
+///
+/// Of pairs, C and D are `(M,N/2)`: element j of a row is a function of the accumulators of columns 2j and 2j + 1, and of both elements
+/// of an auxiliary tensor that lies along N.
 ///
 /// ```
 /// use cutemplate::arch::Targets;
@@ -27,6 +30,7 @@ pub struct Product {
     batched: bool,
     groups: Groups,
     indexed: Indexed,
+    sums: usize,
     has_c: bool,
     alpha: Option<usize>,
     beta: Option<usize>,
@@ -153,10 +157,13 @@ pub(crate) fn is_zero(scalars: &[f64], index: Option<usize>) -> bool {
 }
 
 impl Product {
-    pub(crate) fn new(epilogue: Checked, scalar_params: Vec<String>, batched: bool) -> Self {
+    /// Of a function whose first inputs are so many accumulators.
+    pub(crate) fn new(epilogue: Checked, scalar_params: Vec<String>, batched: bool, sums: usize) -> Self {
         let function = epilogue.function();
-        let has_c = function.inputs() > 1 && !function.unused_inputs().contains(&1);
-        let (alpha, beta) = (function.only_scaled(0), function.only_scaled(1));
+        let has_c = function.inputs() > sums && !function.unused_inputs().contains(&sums);
+        let (alpha, beta) = (function.only_scaled(0), function.only_scaled(sums));
+        // Both of a pair, or none.
+        let alpha = alpha.filter(|alpha| (1..sums).all(|sum| function.only_scaled(sum) == Some(*alpha)));
         let (groups, arithmetic, block_scales, quantiser) = (Groups::None, Arithmetic::F32, None, None);
         let indexed = Indexed::default();
         Self {
@@ -165,6 +172,7 @@ impl Product {
             batched,
             groups,
             indexed,
+            sums,
             has_c,
             alpha,
             beta,
@@ -192,6 +200,17 @@ impl Product {
     /// Which rows an index names.
     pub fn indices(&self) -> Indexed {
         self.indexed
+    }
+
+    /// Neighbouring columns of A @ B that an element of D is made of: 1, or 2 of pairs.
+    pub fn sums(&self) -> usize {
+        self.sums
+    }
+
+    /// How many inputs of the epilogue an operand that it reads is: two of a pair where it lies along N, unless it is C.
+    pub(crate) fn inputs_of(&self, operand: &Operand) -> usize {
+        let is_one = operand.name == "C" || operand.strides.get(1) == Some(&ModeStride::Broadcast);
+        if is_one { 1 } else { self.sums }
     }
 
     /// How rows fall into groups.
@@ -233,7 +252,7 @@ impl Product {
         self.arithmetic != Arithmetic::F32
     }
 
-    /// The function of the accumulator, of C's element, and of auxiliary elements.
+    /// The function of the accumulator, or of a pair of them, of C's element, and of auxiliary elements.
     pub fn epilogue(&self) -> &Checked {
         &self.epilogue
     }
@@ -307,12 +326,20 @@ impl Product {
         );
         let scales = SCALES.iter().zip(self.block_scales.iter().flatten()).enumerate();
         let at = operands.iter().position(|operand| operand.name == SCALE_D).unwrap_or(operands.len());
-        let shape = shape.with_groups(at, 1, SCALED_N);
+        let sums = self.sums as i64;
+        let shape = shape.with_groups(at, 1, SCALED_N * sums);
+        // C, D and E have a column for each pair.
+        let of_pairs = operands.iter().enumerate().filter(|(_, of)| sums > 1 && matches!(of.name, "C" | "D" | "E"));
+        let shape = of_pairs.fold(shape, |shape, (index, _)| shape.with_groups(index, 1, sums));
         let shape = scales.fold(shape, |shape, (of, (name, rows))| {
             let index = operands.iter().position(|operand| operand.name == *name).unwrap_or(operands.len());
             shape.with_groups(index, of, *rows).with_groups(index, 1 - of, SCALED_K)
         });
-        let example = if is_one { &[255, 130, 67][..] } else { &[131, 67, 45, 3] };
+        let example = match (is_one, sums) {
+            (true, _) => &[255, 130, 67][..],
+            (false, 1) => &[131, 67, 45, 3],
+            (false, _) => &[131, 68, 45, 3],
+        };
         let others = [(gather, 90), (scatter, 300)].into_iter().filter(|(is, _)| *is).map(|(_, rows)| rows);
         let shape = shape.with_example(&example.iter().copied().chain(others).collect::<Vec<i64>>());
         let shape = if self.batched { shape.with_batches(3) } else { shape };

@@ -40,6 +40,7 @@ impl Reference for Product {
                 let scales = self.scales(inputs).zip(self.block_scales());
                 let groups = Grouping::of(self.groups(), ends, [extents[0], extents[2]]);
                 let sums = Computed::new(inputs[0], inputs[1], extents, self.arithmetic(), scales).grouped(groups);
+                let sums = sums.given_together(self.sums());
                 let rows_of_a = gather.map(|index| named(index, inputs[0].shape()[0]));
                 Sums::Computed(Box::new(match rows_of_a {
                     Some(rows) => sums.gathered(&rows),
@@ -70,8 +71,10 @@ impl Reference for Product {
     }
 
     fn product(&self) -> Option<&Product> {
-        let is_plain =
-            self.groups() == Groups::None && self.indices() == Indexed::default() && self.quantiser().is_none();
+        let is_plain = self.sums() == 1
+            && self.groups() == Groups::None
+            && self.indices() == Indexed::default()
+            && self.quantiser().is_none();
         is_plain.then_some(self)
     }
 }
@@ -114,7 +117,7 @@ enum Sums<'a> {
     Given(Given<'a>),
 }
 
-/// The bounds of one accumulator after the other.
+/// The bounds of one accumulator, or pair of them, after the other.
 #[expect(clippy::large_enum_variant, reason = "there is one a thread, asked for every element")]
 enum SumsFrom<'a> {
     Computed(ComputedSums<'a>),
@@ -122,10 +125,11 @@ enum SumsFrom<'a> {
 }
 
 impl SumsFrom<'_> {
-    fn next(&mut self) -> Bounds {
+    /// Of the columns that an element of D is made of.
+    fn next(&mut self) -> SmallVec<[Bounds; 2]> {
         match self {
-            SumsFrom::Computed(sums) => sums.next(),
-            SumsFrom::Given(sums) => sums.next(),
+            SumsFrom::Computed(sums) => SmallVec::from_slice(sums.next()),
+            SumsFrom::Given(sums) => SmallVec::from_slice(&[sums.next()]),
         }
     }
 
@@ -147,7 +151,7 @@ impl SumsFrom<'_> {
     }
 }
 
-/// `[M, N, K, L]` of D, where K is 0 if these scalars spare the factors; `None` where the shapes do not belong together.
+/// `[M, N, K, L]` of the product, where K is 0 if these scalars spare the factors; `None` where the shapes do not belong together.
 fn product_extents(
     product: &Product,
     scalars: &[f64],
@@ -165,8 +169,11 @@ fn product_extents(
     let shape: Vec<i64> = [*m, *n].into_iter().chain(matrices.iter().copied()).collect();
     let (rest, scales) = rest.split_at_checked(rest.len().checked_sub(product.scale_tensors())?)?;
     let of_groups = ends.filter(|_| !of_k).unwrap_or(batches);
+    let (c, aux) = rest.split_at_checked(usize::from(product.has_c()))?;
     let is_other = |other: &[i64]| other == shape || (other.len() == 3 && other == [&[*m, *n], of_groups].concat());
-    let fits = k == k_b && of_groups == batches_b && rest.iter().all(|t| is_other(t.shape()));
+    let is_c = |c: &[i64]| c.iter().eq([*m, *n / product.sums() as i64].iter().chain(&shape[2..]));
+    let fits = k == k_b && of_groups == batches_b && aux.iter().all(|t| is_other(t.shape()));
+    let fits = fits && c.iter().all(|t| is_c(t.shape())) && n % product.sums() as i64 == 0;
     let fits = fits && (batches.is_empty() || batches == of_groups);
     let blocks = |extent: &i64, of: i64| (*extent + of - 1) / of;
     let scaled = scales.iter().zip(product.block_scales().into_iter().flatten()).enumerate().all(|(of, (t, rows))| {
@@ -196,6 +203,10 @@ pub(super) struct Matrices<'a> {
     named: Vec<(&'static str, DType)>,
     /// C, where it is an operand, and the auxiliary tensors.
     others: Vec<&'a Tensor>,
+    /// Columns of the product that an element of D is made of.
+    together: usize,
+    /// Of each of the others, how many of its elements are inputs.
+    inputs: Vec<usize>,
 }
 
 impl<'a> Matrices<'a> {
@@ -207,7 +218,9 @@ impl<'a> Matrices<'a> {
         sums: Sums<'a>,
         [m, n, _, l]: [i64; 4],
     ) -> Self {
-        let shape = [m, n].into_iter().chain(product.is_batched().then_some(l)).collect();
+        let shape = [m, n / product.sums() as i64].into_iter().chain(product.is_batched().then_some(l)).collect();
+        let read = || case.read().skip(factors).take(others.len());
+        let inputs: Vec<usize> = read().map(|operand| product.inputs_of(operand)).collect();
         Self {
             evaluator,
             sums,
@@ -215,10 +228,12 @@ impl<'a> Matrices<'a> {
             outputs: product.epilogue().function().outputs(),
             has_c: product.has_c(),
             reads_c: product.reads_c(case.scalars),
-            unused_c: !product.has_c() && product.epilogue().function().inputs() > 1,
+            unused_c: !product.has_c() && product.epilogue().function().inputs() > product.sums(),
             only_sums: product.epilogue().function().is_first_input(),
-            named: case.read().skip(factors).take(others.len()).map(|o| (o.name, o.dtype)).collect(),
+            named: read().zip(&inputs).flat_map(|(o, count)| core::iter::repeat_n((o.name, o.dtype), *count)).collect(),
             others: others.to_vec(),
+            together: product.sums(),
+            inputs,
         }
     }
 }
@@ -257,7 +272,7 @@ impl Accepted for Matrices<'_> {
             others: self.others.iter().map(|t| Elements::starting_at(t, index)).collect(),
             index,
             bits: Vec::new(),
-            accumulator: Bounds::point(0.0),
+            accumulators: SmallVec::new(),
         })
     }
 }
@@ -271,12 +286,38 @@ struct Together<'a> {
     /// The number of the next element of D.
     index: u64,
     bits: Vec<u64>,
-    accumulator: Bounds,
+    accumulators: SmallVec<[Bounds; 2]>,
+}
+
+impl Together<'_> {
+    /// The inputs of the next element of D that others than the factors have: values and bits.
+    fn read(&mut self, matrix: usize, index: u64) -> SmallVec<[(f64, u64); MAX_INPUTS]> {
+        let Matrices { shape, together, inputs, has_c, .. } = self.problem;
+        // Matrices of D, and the first column of an auxiliary tensor that goes with its element.
+        let matrices = shape.get(2).map_or(1, |l| l.unsigned_abs()).max(1);
+        let pair = index / matrices * *together as u64 * matrices + index % matrices;
+        let mut all = SmallVec::new();
+        for (i, (others, count)) in self.others.iter_mut().zip(inputs).enumerate() {
+            let is_c = i == 0 && *has_c;
+            if *together == 1 && others.tensor().shape().len() == shape.len() || is_c {
+                all.extend(others.next());
+                continue;
+            }
+            for column in 0..*count as u64 {
+                let at = pair + column * matrices;
+                // One of the product for each group.
+                let of_groups =
+                    others.tensor().shape().get(shape.len()).map(|groups| at * groups.unsigned_abs() + matrix as u64);
+                all.extend(Elements::starting_at(others.tensor(), of_groups.unwrap_or(at)).next());
+            }
+        }
+        all
+    }
 }
 
 impl Cursor for Together<'_> {
     fn accepted(&mut self) -> Result<Outputs, ExprError> {
-        self.accumulator = self.sums.next();
+        self.accumulators = self.sums.next();
         self.bits.clear();
         let matrix = self.sums.matrix();
         let index = self.index;
@@ -288,18 +329,9 @@ impl Cursor for Together<'_> {
             }
             return Ok((0..self.problem.outputs).map(|_| Accept::within(f64::NAN, 0.0)).collect());
         }
-        let mut values = SmallVec::<[Bounds; MAX_INPUTS]>::from_slice(&[self.accumulator]);
+        let mut values = SmallVec::<[Bounds; MAX_INPUTS]>::from_slice(&self.accumulators);
         values.extend(self.problem.unused_c.then(|| Bounds::point(0.0)));
-        let rank = self.problem.shape.len();
-        let element = |others: &mut Elements<'_>| match others.tensor().shape() {
-            // One of D for each group.
-            shape if shape.len() > rank => {
-                let at = index * shape[rank].unsigned_abs() + matrix.unwrap_or(0) as u64;
-                Elements::starting_at(others.tensor(), at).next()
-            }
-            _ => others.next(),
-        };
-        for (i, (value, bits)) in self.others.iter_mut().filter_map(element).enumerate() {
+        for (i, (value, bits)) in self.read(matrix.unwrap_or(0), index).into_iter().enumerate() {
             let skipped = i == 0 && self.problem.has_c && !self.problem.reads_c;
             values.push(Bounds::point(if skipped { 0.0 } else { value }));
             self.bits.push(bits);
@@ -316,9 +348,9 @@ impl Cursor for Together<'_> {
 
     fn inputs(&self) -> Vec<InputElement> {
         let element = |name: &str, dtype, bits| InputElement { name: name.to_owned(), dtype, bits };
-        let ends = self.accumulator.range().unwrap_or((f64::NAN, f64::NAN));
-        let ends = [("least A @ B", ends.0), ("greatest A @ B", ends.1)];
-        let ends = ends.into_iter().map(|(name, value)| element(name, DType::F64, value.to_bits()));
+        let names = |(least, greatest): (f64, f64)| [("least A @ B", least), ("greatest A @ B", greatest)];
+        let ends = self.accumulators.iter().flat_map(|sum| names(sum.range().unwrap_or((f64::NAN, f64::NAN))));
+        let ends = ends.map(|(name, value)| element(name, DType::F64, value.to_bits()));
         let others = self.problem.named.iter().zip(&self.bits);
         ends.chain(others.map(|((name, dtype), bits)| element(name, *dtype, *bits))).collect()
     }

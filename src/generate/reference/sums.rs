@@ -24,6 +24,8 @@ pub(super) struct Computed {
     of_a: usize,
     /// Matrices of D.
     batches: usize,
+    /// Neighbouring columns whose sums are given together.
+    together: usize,
     groups: Grouping,
     /// For each l and n, whether all elements of B are integers.
     pub(super) integers: Vec<bool>,
@@ -35,10 +37,10 @@ pub(super) struct Computed {
     blocks: Option<Blocks>,
 }
 
-/// Bounds of the sums, in row-major order of `(m,n,l)`.
+/// Bounds of the sums, in row-major order of `(m,n,l)`, where n counts columns that are given together.
 pub(super) struct ComputedSums<'a> {
     factors: &'a Computed,
-    /// Which m, n and l is next.
+    /// Which m is next, and which n and l.
     m: usize,
     at: usize,
     /// The bounds of one m, `(L,N)`; none where they are still to be computed.
@@ -103,12 +105,18 @@ impl Computed {
         let spread = Spread::of(k, arithmetic);
         let blocks = scales.map(|(scales, rows)| Blocks::new(scales, rows));
         let groups = Grouping::None;
-        Self { a, b, steps, n, k, of_a, batches, groups, integers, least, arithmetic, spread, blocks }
+        let together = 1;
+        Self { a, b, steps, n, k, of_a, batches, together, groups, integers, least, arithmetic, spread, blocks }
     }
 
     /// The same of groups of rows.
     pub(super) fn grouped(self, groups: Grouping) -> Self {
         Self { groups, ..self }
+    }
+
+    /// The same, so many neighbouring columns at a time.
+    pub(super) fn given_together(self, together: usize) -> Self {
+        Self { together, ..self }
     }
 
     /// The same with these rows of A; zeros where there is none.
@@ -156,9 +164,9 @@ impl Computed {
         (0..self.k).map(move |k| self.b[(l * self.k + k) * self.n + n])
     }
 
-    /// Sums of one m, which are computed together.
+    /// How often sums of one m are given, which are computed together.
     fn per_row(&self) -> usize {
-        self.n * self.batches
+        self.n / self.together * self.batches
     }
 
     /// The least number of whole m whose sums are worth starting a thread.
@@ -218,21 +226,23 @@ impl Computed {
 }
 
 impl ComputedSums<'_> {
-    /// The factors of the sum that was last given.
+    /// The factors of the sums that were last given.
     pub(super) fn factors(&self) -> impl Iterator<Item = f32> {
-        let (at, batches) = (self.at.saturating_sub(1), self.factors.batches.max(1));
-        let (n, l) = (at / batches, at % batches);
+        let (at, batches, together) = (self.at.saturating_sub(1), self.factors.batches.max(1), self.factors.together);
+        let (n, l) = (at / batches * together, at % batches);
         let of_b = self.matrix().unwrap_or(0);
-        self.factors.row_of_a(self.m, l).iter().copied().chain(self.factors.column_of_b(n, of_b))
+        let columns = (n..n + together).flat_map(move |n| self.factors.column_of_b(n, of_b));
+        self.factors.row_of_a(self.m, l).iter().copied().chain(columns)
     }
 
-    /// The matrix of B that the sum that was last given is of, if its row is of a group.
+    /// The matrix of B that the sums that were last given are of, if its row is of a group.
     pub(super) fn matrix(&self) -> Option<usize> {
         self.factors.groups.matrix(self.m, self.at.saturating_sub(1) % self.factors.batches.max(1))
     }
 
-    pub(super) fn next(&mut self) -> Bounds {
-        let Computed { n: extent, batches, .. } = *self.factors;
+    /// The sums of the next columns.
+    pub(super) fn next(&mut self) -> &[Bounds] {
+        let Computed { n: extent, batches, together, .. } = *self.factors;
         if self.at == self.factors.per_row() {
             self.at = 0;
             self.m += 1;
@@ -243,7 +253,7 @@ impl ComputedSums<'_> {
         }
         let (n, l) = (self.at / batches, self.at % batches);
         self.at += 1;
-        self.row[l * extent + n]
+        &self.row[l * extent + n * together..][..together]
     }
 }
 
@@ -286,7 +296,7 @@ mod tests {
         for row in 0..m {
             for column in 0..n {
                 let sum: f32 = (0..k).map(|i| at(&a, row, i) * at(&b, i, column)).sum();
-                assert_eq!(sums.next(), Bounds::point(sum.into()), "({row},{column})");
+                assert_eq!(sums.next(), [Bounds::point(sum.into())], "({row},{column})");
             }
         }
     }
@@ -295,7 +305,7 @@ mod tests {
     fn what_lies_halfway_between_two_tf32_may_go_either_way() {
         let bounds = |a: f32, b: f32| {
             let [a, b] = [(a, [1, 4]), (b, [4, 1])].map(|(x, shape)| Tensor::of(&[x; 4], &shape).expect("small"));
-            Computed::new(&a, &b, [1, 1, 4, 1], Arithmetic::Tf32, None).starting_at(0).next()
+            Computed::new(&a, &b, [1, 1, 4, 1], Arithmetic::Tf32, None).starting_at(0).next()[0]
         };
         assert_eq!(bounds(3.0, 2048.0), Bounds::point(4.0 * 3.0 * 2048.0));
         // Nearer to 2048 than to 2050.
@@ -367,7 +377,7 @@ mod tests {
             let mut b = Tensor::new(DType::E4m3, TensorLayout::contiguous(32, 1)).expect("small");
             b.set_each::<crate::dtype::E4m3>(|_| Scalar::nearest(1.0));
             let sums = Computed::new(&tensor, &b, [1, 1, 32, 1], Arithmetic::Fp8 { promoted: 0 }, None);
-            let (low, high) = sums.starting_at(0).next().range().expect("numbers");
+            let (low, high) = sums.starting_at(0).next()[0].range().expect("numbers");
             (high - low) / 2.0
         };
         let [small, normal] = [2.0_f32.powi(-9), 2.0_f32.powi(-6)].map(|a| spread(a, DType::E4m3));

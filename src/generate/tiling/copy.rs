@@ -16,6 +16,8 @@ pub enum Place {
     Threads,
     /// The fragments of this MMA's operand.
     Fragments(&'static str, Operand),
+    /// What this MMA's accumulators give two by two: one element for neighbours along N, which a thread has both of.
+    Pairs(&'static str),
 }
 
 /// Properties of a matrix in global memory that hold for all extents.
@@ -213,7 +215,7 @@ impl TileCopy {
 
     /// Whether it brings a factor nearer to the MMAs, and so is done for each k-tile.
     pub(crate) fn is_of_k_tile(&self) -> bool {
-        !matches!(self.to, Place::Global(_)) && !matches!(self.from, Place::Fragments(_, Operand::C))
+        !matches!(self.to, Place::Global(_)) && !matches!(self.from, Place::Fragments(_, Operand::C) | Place::Pairs(_))
     }
 
     /// Where an element of the tile is, in messages.

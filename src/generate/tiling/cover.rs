@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use super::moves::Moves;
+use super::moves::{Moves, of_pairs};
 use super::{Engine, Factor, Global, Guard, Place, TileCopy, TileMma, Tiling};
 use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, make_layout};
@@ -198,7 +198,10 @@ impl Tiling {
         let Some((mma, _)) = self.fragments_of(copy) else { return };
         let ([m, n, _], [rows, columns]) = (mma.tile, copy.tile);
         let parts = || (0..m / rows).flat_map(|r| (0..n / columns).map(move |c| (r * rows, c * columns)));
-        let own = mma.tiled().and_then(|mma| mma.thread_values(Operand::C, &tile_layout([m, n])?));
+        let (n, own) = match copy.from {
+            Place::Pairs(_) => (n / 2, mma.tiled().and_then(|mma| of_pairs(&mma, [m, n]))),
+            _ => (n, mma.tiled().and_then(|mma| mma.thread_values(Operand::C, &tile_layout([m, n])?))),
+        };
         let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
         if stored.part_by_part([m, n], copy.tile).is_some_and(|stored| own.are_those_of(&stored)) {
             return;
@@ -245,7 +248,7 @@ impl Tiling {
                 let tensor = self.smem(name)?;
                 Some((tensor.stage(), tensor.swizzle, tensor.align))
             }
-            Place::Fragments(..) | Place::Threads => None,
+            Place::Fragments(..) | Place::Pairs(_) | Place::Threads => None,
         }
     }
 

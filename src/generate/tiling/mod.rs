@@ -246,6 +246,13 @@ impl Tiling {
             .max()
     }
 
+    /// Rows and columns of the tile of D: a column for two of the accumulators', where these give it pairs.
+    pub(crate) fn tile_of_d(&self) -> [i64; 2] {
+        let [m, n, _] = self.tile;
+        let pairs = self.copies.iter().any(|copy| matches!(copy.from, Place::Pairs(_)));
+        [m, if pairs { n / 2 } else { n }]
+    }
+
     /// The copies from and to global memory, in order.
     pub fn of_global_memory(&self) -> impl Iterator<Item = &TileCopy> {
         self.copies.iter().filter(|copy| copy.global().is_some())

@@ -6,9 +6,12 @@ use std::rc::Rc;
 
 use super::cover::tile_layout;
 use super::{CopyOp, Engine, Place, TileCopy, TileMma, Tiling};
-use crate::atom::{Operand, TiledCopy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c_atom};
+use crate::atom::{
+    CopyAtom, Operand, TiledCopy, TiledMma, make_cotiled_copy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b,
+    make_tiled_copy_c_atom,
+};
 use crate::dtype::DType;
-use crate::layout::{Layout, LayoutError, take};
+use crate::layout::{Layout, LayoutError, composition, filter, take};
 use crate::units::Bytes;
 
 /// Lanes of a warp.
@@ -122,13 +125,13 @@ impl TileCopy {
         [self.from, self.to].into_iter().find_map(|place| match place {
             Place::Global(global) => Some(global.contiguous),
             Place::Shared(name) => tiling.smem(name).map(super::SmemTensor::contiguous),
-            Place::Fragments(..) | Place::Threads => None,
+            Place::Fragments(..) | Place::Pairs(_) | Place::Threads => None,
         })
     }
 
     /// Whether it is of accumulators to shared memory: of the tile of D, a part at a time.
     pub(crate) fn hands_over_accumulators(&self) -> bool {
-        matches!((self.from, self.to), (Place::Fragments(_, Operand::C), Place::Shared(_)))
+        matches!((self.from, self.to), (Place::Fragments(_, Operand::C) | Place::Pairs(_), Place::Shared(_)))
     }
 
     fn values(&self, bytes: Bytes) -> i64 {
@@ -203,6 +206,7 @@ impl Tiling {
         Ok(match copy.to {
             Place::Fragments(_, Operand::A) if op.is_ldmatrix() => Some(make_tiled_copy_a(&atom?, &mma)?),
             Place::Fragments(_, Operand::B) if op.is_ldmatrix() => Some(make_tiled_copy_b(&atom?, &mma)?),
+            _ if matches!(copy.from, Place::Pairs(_)) => Some(tiled_of_pairs(&atom?, &mma)?),
             _ if copy.hands_over_accumulators() => Some(make_tiled_copy_c_atom(&atom?, &mma)?),
             _ => None,
         })
@@ -212,6 +216,7 @@ impl Tiling {
     pub(super) fn fragments_of(&self, copy: &TileCopy) -> Option<(&TileMma, Operand)> {
         [copy.from, copy.to].into_iter().find_map(|place| match place {
             Place::Fragments(name, operand) => Some((self.mma(name)?, operand)),
+            Place::Pairs(name) => Some((self.mma(name)?, Operand::C)),
             _ => None,
         })
     }
@@ -245,6 +250,25 @@ impl Tiling {
         }
         Ok(Sides { from: moves.clone(), to: moves })
     }
+}
+
+/// `(thread, value)` of the elements that a thread's accumulators give two by two, to the column-major tile of these.
+pub(super) fn of_pairs(mma: &TiledMma, [rows, columns]: [i64; 2]) -> Result<Layout, LayoutError> {
+    let along_n = [Layout::mode_of(2, 0)?, Layout::mode_of(columns / 2, rows)?];
+    let both = Layout::from_modes([Layout::mode_of(rows, 1)?, Layout::from_modes(along_n)?])?;
+    let all = mma.thread_values(Operand::C, &both)?;
+    let values = filter(&take(&all, 1, all.rank())?)?;
+    Layout::from_modes([all.mode(0).unwrap_or_else(Layout::unit), values])
+}
+
+/// Of as many of them as the atom copies.
+fn tiled_of_pairs(atom: &CopyAtom, mma: &TiledMma) -> Result<TiledCopy, LayoutError> {
+    let (rows, columns) = mma.tile(Operand::C)?;
+    let all = of_pairs(mma, [rows, columns])?;
+    let taken = atom.src().mode(1).map_or(1, |values| values.size());
+    let [threads, values] = [0, 1].map(|mode| all.mode(mode).unwrap_or_else(Layout::unit));
+    let first = composition(&values, &Layout::mode_of(taken, 1)?)?;
+    make_cotiled_copy(atom, &Layout::from_modes([threads, first])?, &tile_layout([rows, columns / 2])?)
 }
 
 /// What each thread of a TiledCopy moves.

@@ -189,7 +189,7 @@ const BY_DIGEST: [(&[&str], &str, &str); 34] = [
 ];
 
 /// Templates without a line that is theirs alone and holds no value: what they emit cannot be told from a text.
-const ONLY_VALUES: [(&str, &str); 18] = [
+const ONLY_VALUES: [(&str, &str); 19] = [
     ("attention/scores.cuh", "how scores become weights, in each text of attention"),
     ("attention/work_of.cuh", "which work a CTA has: of batches, or of sequences"),
     ("attention/rows.cuh", "where the rows of one input begin, in each text of attention"),
@@ -197,6 +197,7 @@ const ONLY_VALUES: [(&str, &str); 18] = [
     ("elementwise_apply/tensors.cuh", "the tensors of each text of elementwise_apply"),
     ("gemm/sections.cuh", "the functions of each text of gemm on sm_90a, in order"),
     ("gemm/matrix.cuh", "the matrix of one tensor, in each text of gemm"),
+    ("gemm/scatter_part.cuh", "rows of D that an index names, by warps: `exec_ptx::grouped` runs products of them"),
     ("rows/values.cuh", "what is computed once for a row or a group"),
     ("sgemm/head.cuh", "opens each text of sgemm"),
     ("sgemm/cta_tile_split.cuh", "the CTA's place in the grid, with its part of K"),
@@ -211,7 +212,7 @@ const ONLY_VALUES: [(&str, &str); 18] = [
 ];
 
 /// Templates that no kernel of the catalogue has.
-const ELSEWHERE: [(&str, &str); 22] = [
+const ELSEWHERE: [(&str, &str); 21] = [
     ("gemm/groups.cuh", "groups of rows: `exec_ptx` runs products of them"),
     ("gemm/from_group.cuh", "the k-tile of such a group: the same"),
     ("gemm/scheduler_grouped.cuh", "which group a tile is of: the same"),
@@ -221,7 +222,6 @@ const ELSEWHERE: [(&str, &str); 22] = [
     ("gemm/cooperative_k.cuh", "the last k-tile of such a group: the same"),
     ("gemm/gather_tile.cuh", "rows of A that an index names: `exec_ptx::grouped` runs products of them"),
     ("gemm/scatter.cuh", "rows of D that an index names: the same"),
-    ("gemm/scatter_part.cuh", "the same, by warps"),
     ("gemm/store_rows.cuh", "the same, by warpgroups"),
     ("gemm/quantise.cuh", "a D with scales of its own: `exec_ptx` runs products with one"),
     ("gemm/scaled.cuh", "scales of blocks: `exec_ptx::narrow` runs them in each kind of tile"),

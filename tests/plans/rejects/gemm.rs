@@ -104,6 +104,31 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
             narrow("dtype=e4m3\nout=e4m3\nscale_d=1x128\ntile=128x192x128\nsplit_k=2"),
         ),
         (
+            "pairs that lie in rows, and pieces of K",
+            rejected("pairs=true\nepilogue=|gate, up| gate * up\nd=col\nstream_k=1"),
+        ),
+        (
+            "pairs whose D is quantised, and sums that move to f32",
+            narrow(
+                "dtype=e4m3\nout=e4m3\nscale_d=1x128\npromote=128\npairs=true\nepilogue=|gate, up| gate * up\ntile=64x256x128",
+            ),
+        ),
+        ("one input for a pair", rejected("pairs=true")),
+        (
+            "pairs with one input for a tensor along N",
+            rejected("pairs=true\nepilogue=|gate, up, s| gate * up + s\naux=f32:(0,1)"),
+        ),
+        (
+            "a quantised D of pairs in narrow tiles",
+            narrow("dtype=e4m3\nout=e4m3\nscale_d=1x128\npairs=true\nepilogue=|gate, up| gate * up\ntile=128x128x128"),
+        ),
+        (
+            "a launch of pairs of an odd N",
+            unbound_of("pairs=true\nepilogue=|gate, up| gate * up", [64, 66, 64], |v| {
+                v[1].layout = ViewLayout::strided(&[64, 65], &[1, 64]).expect("few elements");
+            }),
+        ),
+        (
             "a quantised D by warps",
             planned("dtype=e4m3\nout=e4m3\nscale_d=1x128\ntile=128x128x128", &[Arch::Sm89]).expect_err("refused"),
         ),

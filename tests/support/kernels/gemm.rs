@@ -14,8 +14,43 @@ use cutemplate::view::Access;
 use super::sgemm::{aux, epilogue, last_extent};
 use super::{Kernel, Problem, Random};
 
+/// Recipes from this number on are of pairs of columns.
+pub(crate) const OF_PAIRS: u64 = 100_000;
+
 /// The recipe of a number: the same on every machine. Every value of every setting comes; most of them are kernels.
 pub(crate) fn drawn(index: u64) -> Gemm {
+    if index >= OF_PAIRS { paired(index) } else { unpaired(index) }
+}
+
+/// An epilogue of pairs, and one in ten times a recipe that is none: columns, pieces of K and tiles as they were drawn.
+fn paired(index: u64) -> Gemm {
+    let (random, recipe) = (&mut Random::new(86, index), unpaired(index));
+    let any = random.chance(10);
+    let Gemm { out, batched, groups, mut tile, .. } = recipe;
+    let l = if batched || matches!(groups, Groups::Masked | Groups::K) { ",?" } else { "" };
+    let (bias, weight) = (format!("{}:(0,1{l})", random.pick(&["f32", "f16"])), format!("f32:(1,0{l})"));
+    let all = [
+        ("|gate, up| silu(gate) * up", vec![]),
+        ("|gate, up, c; beta| gate * up + beta * c", vec![]),
+        ("|gate, up, weight, s, t| (gate + s) * (up - t) * weight", vec![weight.clone(), bias.clone()]),
+        ("|gate, up, c, s, t, weight| max(gate, s) * weight - up * t + c, up", vec![bias, weight]),
+    ];
+    let all = if out == DType::I32 { &all[1..2] } else { &all[..] };
+    let (text, aux) = all[random.below(all.len())].clone();
+    let aux = aux.iter().map(|spec| spec.parse().expect("a tensor")).collect();
+    if any {
+        return Gemm { pairs: true, ..recipe }.with_epilogue(text.parse().expect("a function"), aux);
+    }
+    // A swizzle's length of columns of D for each CTA of a tile; 128 of them share a scale.
+    let least = 32 * if out.bytes().0 == 1 { 2 } else { 1 } * recipe.split_k.max(1);
+    let scale_d = recipe.scale_d.filter(|_| recipe.scale_a.is_none() && !text.contains(", up"));
+    tile.0[1] = if scale_d.is_some() { 256 } else { tile.0[1].next_multiple_of(least) };
+    let (stream_k, sm80_stream_k, stages) = (0, 0, recipe.stages.min(3));
+    let paired = Gemm { pairs: true, d: Major::Row, tile, stages, stream_k, sm80_stream_k, scale_d, ..recipe };
+    paired.with_epilogue(text.parse().expect("a function"), aux)
+}
+
+fn unpaired(index: u64) -> Gemm {
     let random = &mut Random::new(83, index);
     // One in ten is anything, and the others fit in registers and in shared memory.
     let any = random.chance(10);

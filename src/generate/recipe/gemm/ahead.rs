@@ -36,8 +36,8 @@ pub(super) fn registers(needs: &Needs<'_>, given: Option<u32>, keeps: bool) -> V
     let room = if keeps { keep::registers(needs) } else { beside } / parts;
     let words: Vec<u64> = needs.reads.iter().map(|operand| words(needs, operand, staged)).collect();
     let is_together = needs.tiling.teams() == 1 && needs.tiling.splits() == 1 && needs.recipe.groups == Groups::None;
-    // A quantised tile is read as a whole.
-    let is_together = is_together && needs.recipe.scale_d.is_none() && !needs.recipe.scatter;
+    // A quantised tile is read as a whole, and pairs two columns at a time.
+    let is_together = is_together && needs.recipe.scale_d.is_none() && !needs.recipe.scatter && !needs.recipe.pairs;
     let have_addresses = needs.reads.len() <= TENSORS && !needs.reads.iter().any(is_strided);
     if is_together && have_addresses && words.iter().sum::<u64>() <= room { words } else { Vec::new() }
 }

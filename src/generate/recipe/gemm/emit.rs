@@ -120,6 +120,10 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
     if let Some([_, add_up]) = &part.stream_k {
         piece("TilePiece", add_up, "adds up");
     }
+    if part.recipe.pairs {
+        let (name, ty) = ("TilePairs".to_owned(), emit::shape_type(tiling.tile_of_d()));
+        aliases.push(Alias { name, ty, comment: "(BM,BN/2) of D".to_owned() });
+    }
     let mut operands = part.recipe.tensors(&part.product);
     let scales: Vec<ScalesText> = scales(part, &operands);
     let view = |scales: &ScalesText| Alias {

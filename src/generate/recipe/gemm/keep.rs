@@ -34,6 +34,7 @@ fn keeps(needs: &Needs<'_>, staged: &SmemTensor, given: Option<u32>) -> bool {
     let [_, _, buffers] = staged.extents();
     needs.recipe.groups == Groups::None
         && !needs.recipe.scatter
+        && !needs.recipe.pairs
         && needs.recipe.epilogue.is_short(OPERATIONS)
         && needs.recipe.epilogue.outputs() == 1
         && needs.tensors() <= TENSORS

@@ -204,7 +204,16 @@ impl Gemm {
         let Gemm { epilogue: function, aux, groups, .. } = self;
         // An i32 has more bits than the fraction of an f32.
         let compute = if self.out == DType::I32 { Compute::I32 } else { Compute::F32 };
-        Epilogue { function, aux, batched: self.have_l("D"), groups: *groups, outputs: 2, compute, others: &[] }
+        Epilogue {
+            function,
+            aux,
+            batched: self.have_l("D"),
+            groups: *groups,
+            outputs: 2,
+            sums: self.sums(),
+            compute,
+            others: &[],
+        }
     }
 
     /// Which rows an index names.

@@ -115,6 +115,9 @@ recipe! {
         gather: bool, "true", if this.gather;
         /// a tensor on the device says which row of D each row of the product is; see [`Gemm::scattered`]: true, false
         scatter: bool, "true", if this.scatter;
+        /// neighbouring columns of A @ B are pairs: the epilogue's first two inputs are the accumulators of columns 2j and 2j + 1, and C and D
+        /// are (M,N/2); see [`Gemm::gated`]: true, false
+        pairs: bool, "true", if this.pairs;
         /// sm_90a: tile of a CTA in elements, BMxBNxBK; BN is a multiple of 16, BK 16, 32 or 64, of tf32 8, 16 or 32, of 8 bits 32, 64 or 128
         tile: Extents<3>, "256x128x64";
         /// sm_90a: stages (k-tiles in shared memory), 2 to 16
@@ -213,6 +216,7 @@ impl Default for Gemm {
             groups: Groups::None,
             gather: false,
             scatter: false,
+            pairs: false,
             tile: Extents([128, 256, 64]),
             stages: 4,
             schedule: Consumers::Cooperative,
@@ -341,56 +345,33 @@ impl Recipe for Gemm {
 
     fn default_name(&self) -> String {
         let usual = Self::default().with_factors(self.dtype);
-        let mut name = format!("{}_{}", Self::FAMILY, self.dtype);
-        if let Some(of_b) = self.dtype_b {
-            name += &format!("_{of_b}");
-        }
-        if self.promote != usual.promote {
-            name += &format!("_promote{}", self.promote);
-        }
-        if let Some([of_a, of_b]) = self.block_scales() {
-            name += &format!("_scales{of_a}x{of_b}");
-            if self.scale_type != ScaleType::F32 {
-                name += &format!("_{}", self.scale_type);
-            }
-        }
-        if self.scale_d.is_some() {
-            name += "_quantised";
-        }
-        if self.out != self.dtype.dtype() {
-            name += &format!("_{}", self.out);
-        }
+        let [of_a, of_b] = self.block_scales().unwrap_or_default();
+        let (scales, scale_type) = (self.scale_a.is_some(), self.scale_type);
         let major = |major: Major| if major == Major::Row { "t" } else { "n" };
-        if (self.a, self.b, self.d) != (usual.a, usual.b, usual.d) {
-            name += &format!("_{}{}{}", major(self.a), major(self.b), major(self.d));
-        }
-        if self.batched {
-            name += "_batched";
-        }
-        if self.groups != Groups::None {
-            name += &format!("_{}", self.groups);
-        }
-        for (is, word) in [(self.gather, "_gather"), (self.scatter, "_scatter")] {
-            name += if is { word } else { "" };
-        }
-        if self.tile != usual.tile {
-            name += &format!("_{}", self.tile);
-        }
-        if self.schedule != usual.schedule {
-            name += &format!("_{}", self.schedule);
-        }
-        if self.stages != usual.stages {
-            name += &format!("_stages{}", self.stages);
-        }
-        if self.cluster != usual.cluster {
-            name += &format!("_cluster{}", self.cluster);
-        }
-        if self.split_k != usual.split_k {
-            name += &format!("_split{}", self.split_k);
-        }
-        if self.stream_k != usual.stream_k {
-            name += "_stream_k";
-        }
-        name
+        let majors = [self.a, self.b, self.d];
+        let word = |word: &str| word.to_owned();
+        // What differs from the usual, and how the name says it.
+        let differing = [
+            (self.dtype_b.is_some(), self.dtype_b.map_or_else(String::new, |of_b| of_b.to_string())),
+            (self.promote != usual.promote, format!("promote{}", self.promote)),
+            (scales, format!("scales{of_a}x{of_b}")),
+            (scales && scale_type != ScaleType::F32, scale_type.to_string()),
+            (self.scale_d.is_some(), word("quantised")),
+            (self.out != self.dtype.dtype(), self.out.to_string()),
+            (majors != [usual.a, usual.b, usual.d], majors.map(major).concat()),
+            (self.batched, word("batched")),
+            (self.groups != Groups::None, self.groups.to_string()),
+            (self.gather, word("gather")),
+            (self.scatter, word("scatter")),
+            (self.pairs, word("pairs")),
+            (self.tile != usual.tile, self.tile.to_string()),
+            (self.schedule != usual.schedule, self.schedule.to_string()),
+            (self.stages != usual.stages, format!("stages{}", self.stages)),
+            (self.cluster != usual.cluster, format!("cluster{}", self.cluster)),
+            (self.split_k != usual.split_k, format!("split{}", self.split_k)),
+            (self.stream_k != usual.stream_k, word("stream_k")),
+        ];
+        let words = differing.into_iter().filter(|(differs, _)| *differs).map(|(_, word)| format!("_{word}"));
+        words.fold(format!("{}_{}", Self::FAMILY, self.dtype), |name, word| name + &word)
     }
 }

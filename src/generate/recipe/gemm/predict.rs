@@ -42,7 +42,7 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
     let tiling = &part.tiling;
     let (counts, shared) = (tiling.counts().ok()?, tiling.shared().ok()?);
     let extent = |view: &ViewRef, mode: usize| view.layout.shape().get(mode).map(|extent| extent.unsigned_abs());
-    let [m, n, k, l] = [extent(d, 0)?, extent(d, 1)?, extent(a, 1)?, extent(d, 2).unwrap_or(1)];
+    let [m, n, k, l] = [extent(d, 0)?, extent(b, 1)?, extent(a, 1)?, extent(d, 2).unwrap_or(1)];
     let [rows, columns, steps] =
         [(m, 0), (n, 1), (k, 2)].map(|(extent, mode)| extent.div_ceil(tiling.tile[mode].unsigned_abs().max(1)));
     let product = |factors: [u64; 4]| factors.into_iter().map(u128::from).product();
@@ -53,7 +53,7 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
     let launch = Launch {
         blocks,
         tiles: [tiles[0], tiles[1], blocks],
-        moved: [of_tiles(of_a, tiles[0]), of_tiles(of_b, tiles[1]), product([m, n, 1, l])],
+        moved: [of_tiles(of_a, tiles[0]), of_tiles(of_b, tiles[1]), product([m, n / part.recipe.sums() as u64, 1, l])],
         views: [*a, *b, *d],
     };
     let copies = || tiling.copies.iter().zip(&counts.copies);
@@ -106,7 +106,7 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
 
 /// How often a copy of a part of D is done for its tile.
 fn parts(tiling: &Tiling, copy: &TileCopy) -> u64 {
-    let [m, n, _] = tiling.tile;
+    let [m, n] = tiling.tile_of_d();
     (m * n / copy.tile.iter().product::<i64>().max(1)).unsigned_abs()
 }
 

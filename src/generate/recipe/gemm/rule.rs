@@ -31,11 +31,14 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
         Factors::I8 => (format!("a K up to {MOST_OF_INTEGERS}, "), "; a sum is an i32, of products up to 2^14"),
         _ => (String::new(), ""),
     };
+    let (even, of_two) = if part.recipe.pairs { ("an even N, ", "; two columns make one of D") } else { ("", "") };
     let reach = Reach {
         required: format!(
-            "extents below 2^31 less some tiles, fewer than 2^31 tiles of D, {k}and fewer than 2^39 elements of a factor that is packed"
+            "{even}extents below 2^31 less some tiles, fewer than 2^31 tiles of D, {k}and fewer than 2^39 elements of a factor that is packed"
         ),
-        because: format!("coordinates are 32-bit integers, and so is the number of a CTA; offsets are 64-bit{sums}"),
+        because: format!(
+            "coordinates are 32-bit integers, and so is the number of a CTA; offsets are 64-bit{sums}{of_two}"
+        ),
         help: "launch on parts of the matrices".into(),
     };
     let mut rule = Rule::new(&params(part), reach);
@@ -48,6 +51,9 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
     }
     if part.recipe.dtype == Factors::I8 {
         rule.steps.require(k.clone().at_most(MOST_OF_INTEGERS), "sums of products up to 2^14 are 32-bit integers");
+    }
+    if part.recipe.pairs {
+        rule.steps.require(n.clone().divides_by(2), "two columns make one of D");
     }
     let (blocks, overlaps) = blocks(part, &mut rule);
     let something = Int::all([&m, &n, &l].map(|extent| Int::from(0).less(extent.clone())));
@@ -97,7 +103,8 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
             for rows in &written {
                 rows.tensor_map(part, &mut rule, part.tiling.copy("TmaD")?, has_map.clone(), None, false)?;
             }
-            rule.derive_if_any("passes_l2", Int::from(L2).less(m * n * d.batches.clone() * d.bytes));
+            let inner = d.inner.clone();
+            rule.derive_if_any("passes_l2", Int::from(L2).less(m * inner * d.batches.clone() * d.bytes));
             for when in [something.clone().and(has_map.clone()), something.and(has_map.is(0))] {
                 rule.grid(when, [blocks.clone(), 1.into(), 1.into()]);
                 rule.overlaps_where(overlaps.clone());
@@ -200,6 +207,7 @@ impl Rows {
     fn of(part: &Part, rule: &mut Rule, operand: &Operand) -> Self {
         let [rows, columns] = part.rows(operand.name);
         let [inner, outer, l] = [columns, rows, "l"].map(|extent| rule.param_or_one(extent));
+        let inner = if part.recipe.pairs && !FACTORS.contains(&&*operand.param) { inner / 2 } else { inner };
         let mut strides = stride_params(operand).into_iter();
         let ld_param = strides.by_ref().take(2).flatten().next().unwrap_or_default();
         let param = operand.param.clone();

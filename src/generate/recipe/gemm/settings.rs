@@ -54,6 +54,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     indices(recipe, &mut refuse);
     scales(recipe, &mut refuse);
     quantised(recipe, &mut refuse);
+    pairs(recipe, &mut refuse);
     names(recipe, &mut refuse);
     // A row of D is swizzled.
     let least = least_columns(recipe);
@@ -290,6 +291,22 @@ fn scales(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static 
     }
 }
 
+/// Why pairs of columns cannot become columns of D.
+fn pairs(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
+    let Gemm { pairs, d, stream_k, sm80_stream_k, promote, scale_d, .. } = recipe;
+    if *pairs && *promote > 0 && scale_d.is_some() {
+        let found = format!("pairs, scale_d, promote = {promote}");
+        let because = "a scale is of 256 columns of the product then, whose sums do not fit in registers twice";
+        refuse(Code::Registers, found, "promote = 0, or scale_d = auto".to_owned(), because, "scale_d=auto");
+    }
+    if *pairs && (*d == Major::Col || *stream_k > 0 || *sm80_stream_k > 0) {
+        let found = format!("pairs, d = {d}, stream_k = {stream_k}, sm80_stream_k = {sm80_stream_k}");
+        let because = "a thread has both accumulators of a pair where columns are N in the text, and pieces of K are added one column at a time";
+        let required = "d = row, stream_k = 0, sm80_stream_k = 0".to_owned();
+        refuse(Code::SplitK, found, required, because, "pairs=false");
+    }
+}
+
 /// Why inputs and scalars of the epilogue cannot be called so.
 fn names(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
     let Gemm { scale_a, scale_b, scale_d, epilogue, .. } = recipe;
@@ -307,7 +324,8 @@ fn names(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static s
 fn quantised(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
     let Some(block) = recipe.scale_d else { return };
     let Gemm { out, d, split_k, stream_k, .. } = recipe;
-    let (columns, outputs) = (recipe.tile.0[1], recipe.epilogue.outputs());
+    let (columns, outputs, together) =
+        (recipe.tile.0[1], recipe.epilogue.outputs(), SCALED_N as u32 * recipe.sums() as u32);
     if block != Block::Row || *out != DType::E4m3 || *d == Major::Col || outputs > 1 {
         let because =
             "the lanes that have a row's accumulators find its scales, and round what the epilogue gives by them";
@@ -315,11 +333,11 @@ fn quantised(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'stat
         let required = "scale_d = 1x128, out = e4m3, d = row, one output".to_owned();
         refuse(Code::TileType, found, required, because, "scale_d=auto");
     }
-    if !columns.is_multiple_of(SCALED_N as u32) || *split_k > 1 || *stream_k > 0 {
+    if !columns.is_multiple_of(together) || *split_k > 1 || *stream_k > 0 {
         let because = "a CTA has all sums of 128 columns that share a scale";
         let found = format!("scale_d, tile: BN = {columns}, split_k = {split_k}, stream_k = {stream_k}");
-        let required = "BN that is a multiple of 128, split_k = 1, stream_k = 0".to_owned();
-        refuse(Code::TileDivides, found, required, because, "tile=128x128x128");
+        let required = format!("BN that is a multiple of {together}, split_k = 1, stream_k = 0");
+        refuse(Code::TileDivides, found, required, because, &format!("tile=128x{together}x128"));
     }
 }
 
@@ -331,7 +349,8 @@ pub(super) const LEAST_COLUMNS: u32 = 16;
 
 /// The same of a D with 8 bits: the shortest swizzle has 32 bytes.
 fn least_columns(recipe: &Gemm) -> u32 {
-    if recipe.out.bytes().0 == 1 { 2 * LEAST_COLUMNS } else { LEAST_COLUMNS }
+    let least = if recipe.out.bytes().0 == 1 { 2 * LEAST_COLUMNS } else { LEAST_COLUMNS };
+    least * recipe.sums() as u32
 }
 
 /// CTAs of a cluster, at most.

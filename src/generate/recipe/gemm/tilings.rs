@@ -51,7 +51,7 @@ const BUFFERS: u32 = 2;
 
 /// Slices of D that a CTA stores of a tile; E has as many.
 pub(super) fn parts_of_tile(tiling: &Tiling, staged: &SmemTensor) -> u32 {
-    let ([m, n, _], [rows, columns, _]) = (tiling.tile, staged.extents());
+    let ([m, n], [rows, columns, _]) = (tiling.tile_of_d(), staged.extents());
     let parts = m / rows.max(1) * (n / columns.max(1) / i64::from(tiling.splits()).max(1));
     u32::try_from(parts).unwrap_or(u32::MAX)
 }
@@ -152,6 +152,20 @@ impl Gemm {
         }
     }
 
+    /// Neighbouring accumulators that an element of D is made of.
+    pub(super) fn sums(&self) -> usize {
+        1 + usize::from(self.pairs)
+    }
+
+    /// What a slice of D is made of, and the copy of it to shared memory: of neighbours along N unless pairs make one.
+    pub(super) fn handed(&self) -> (Place, CopyOp) {
+        let bytes = self.out.bytes();
+        match self.pairs {
+            true => (Place::Pairs("Mma"), CopyOp::Universal(bytes)),
+            false => (Place::Fragments("Mma", Operand::C), CopyOp::Universal(Bytes(2 * bytes.0))),
+        }
+    }
+
     /// D, at addresses that are multiples of so much.
     pub(super) fn result(&self, align: Bytes) -> Place {
         Place::Global(Global { align, outer: self.have_l("D").into(), ..Global::matrix("D") })
@@ -247,7 +261,7 @@ fn atoms([m, n]: [i64; 2]) -> Result<Layout, LayoutError> {
 /// TMA and WGMMA: consumer warpgroups, and a producer warpgroup whose first thread loads tiles. A slice of D is as wide
 /// as a swizzle, or narrower if the stages of A and B leave no room.
 pub(super) fn sm90a(recipe: &Gemm, own: &TextSettings) -> Result<Tiling, LayoutError> {
-    let columns = i64::from(own.tile.0[1] / own.split_k.max(1));
+    let columns = i64::from(own.tile.0[1] / own.split_k.max(1)) / recipe.sums() as i64;
     let mut shorter = pieces(columns, recipe.out.bytes().0 as i64);
     let mut tiling = staged_by(recipe, own, shorter.next().unwrap_or(columns))?;
     while tiling.smem_bytes()? > Arch::Sm90a.smem_per_block() {
@@ -283,16 +297,15 @@ fn staged_by(recipe: &Gemm, own: &TextSettings, columns: i64) -> Result<Tiling, 
         completes: Completion::Mbarrier,
         split: None,
     };
-    let size = recipe.out.bytes().0 as i64;
-    let part = [64 * warpgroups, columns];
+    let (part, (from, op)) = ([64 * warpgroups, columns], recipe.handed());
     let stage = TileCopy {
         name: "StageD",
         what: "staging of D",
         tile: part,
         dtype: recipe.out,
-        from: Place::Fragments("Mma", Operand::C),
+        from,
         to: Place::Shared("D"),
-        engine: Engine::Fragments(if size == 2 { CopyOp::StMatrix } else { CopyOp::Universal(Bytes(2 * size as u64)) }),
+        engine: Engine::Fragments(if recipe.out.bits() == 16 && !recipe.pairs { CopyOp::StMatrix } else { op }),
         guard: Guard::None,
         completes: Completion::Program,
         split: None,
@@ -389,8 +402,9 @@ fn consumers(own: &TextSettings) -> (i64, u32) {
 /// need the rest. With three warpgroups it gets 32, where nothing spilled.
 fn registers(recipe: &Gemm, own: &TextSettings) -> [[u32; 2]; 2] {
     let ([m, n, _], (warpgroups, teams)) = (extents(own.tile), consumers(own));
-    let is_plain =
-        own.cluster.0.iter().product::<u32>() < 4 && recipe.epilogue.inputs() == 1 && recipe.epilogue.outputs() == 1;
+    let is_plain = own.cluster.0.iter().product::<u32>() < 4
+        && recipe.epilogue.inputs() == recipe.sums()
+        && recipe.epilogue.outputs() == 1;
     let is_tight = m * n / (128 * warpgroups) > MANY || warpgroups * i64::from(teams) == 3;
     let k_major = recipe.k_major();
     if k_major == [true; 2] && is_plain && is_tight {

@@ -109,6 +109,23 @@ impl Gemm {
         Self { scatter: true, ..self }
     }
 
+    /// SwiGLU of a gate and an up projection whose weights are interleaved: column 2j of B is column j of gate, and column 2j + 1 column j of
+    /// up. D is `(M,N/2)`: D(m,j) = silu(gate) * up, of the sums of both columns. Scales come after this; see `pairs` for other functions.
+    ///
+    /// ```
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::recipe::{Gemm, Recipe};
+    ///
+    /// let swiglu = Gemm::of(DType::Bf16)?.gated();
+    /// let shapes = swiglu.plan(&swiglu.usual_targets())?.shapes(&[4096, 28672, 4096]).ok_or("M, N, K")?;
+    /// assert_eq!(shapes, [[4096, 4096], [4096, 28672], [4096, 14336]]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn gated(self) -> Self {
+        Self { pairs: true, ..self }.with_epilogue(traced("|gate, up| silu(gate) * up"), Vec::new())
+    }
+
     /// The same with a scale in f32 for each row of A and for each column of B: D = A @ B * scale_a * scale_b. D is bf16 where it was i32.
     ///
     /// ```
@@ -176,15 +193,19 @@ impl Gemm {
     /// ```
     #[must_use]
     pub fn quantised(self) -> Self {
-        let [m, _, k] = self.tile.0;
-        Self { out: DType::E4m3, scale_d: Some(Block::Row), tile: Extents([m, 128, k]), ..self }
+        let ([m, _, k], n) = (self.tile.0, 128 * self.sums() as u32);
+        Self { out: DType::E4m3, scale_d: Some(Block::Row), tile: Extents([m, n, k]), ..self }
     }
 
     /// With scales of these strides, 0 or 1, along (M,N). Each matrix of A and of B has its own.
     fn scaled_by(self, of_a: [u8; 2], of_b: [u8; 2]) -> Self {
-        let function =
-            Function::nary(3, |_, x| [x[0] * x[1] * x[2]]).and_then(|f| f.named(&["a", "scale_a", "scale_b"]));
-        let function = function.unwrap_or_else(|defect| unreachable!("three inputs have three names: {defect}"));
+        let text = match (self.pairs, of_b[1]) {
+            (false, _) => "|a, scale_a, scale_b| a * scale_a * scale_b",
+            (true, 0) => "|gate, up, scale_a, scale_b| silu(gate * scale_a * scale_b) * (up * scale_a * scale_b)",
+            (true, _) => {
+                "|gate, up, scale_a, scale_b, scale_b_up| silu(gate * scale_a * scale_b) * (up * scale_a * scale_b_up)"
+            }
+        };
         let stride = |stride| if stride == 0 { ModeStride::Broadcast } else { ModeStride::Unit };
         let scale = |of: &str, strides: [u8; 2]| TensorSpec {
             dtype: DType::F32,
@@ -193,7 +214,7 @@ impl Gemm {
         let aux = vec![scale("A", of_a), scale("B", of_b)];
         // What scales multiply is no integer.
         let out = if self.out == DType::I32 { DType::Bf16 } else { self.out };
-        Self { out, ..self }.with_epilogue(function, aux)
+        Self { out, ..self }.with_epilogue(traced(text), aux)
     }
 
     /// The same with the epilogue D = activation(A @ B + bias), one bias of D's type for each column of D.
@@ -220,6 +241,11 @@ impl Gemm {
         let bias = TensorSpec { dtype: self.out, strides };
         self.with_epilogue(function, vec![bias])
     }
+}
+
+/// A function of this file.
+fn traced(text: &str) -> Function {
+    text.parse().unwrap_or_else(|defect| unreachable!("{text}: {defect}"))
 }
 
 #[cfg(test)]

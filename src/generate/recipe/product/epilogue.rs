@@ -20,11 +20,14 @@ const OF_TEXT: [&str; 13] =
 const AUX: [&str; 7] = ["aux0", "aux1", "aux2", "aux3", "aux4", "aux5", "aux6"];
 
 /// What the text calls the auxiliary tensors, the function's last inputs, and the scalars.
-fn names_of(Epilogue { function, aux, others, .. }: &Epilogue<'_>) -> Names {
-    let before = function.inputs().saturating_sub(aux.len());
+fn names_of(epilogue: &Epilogue<'_>) -> Names {
+    let Epilogue { function, aux, others, .. } = epilogue;
+    let firsts = epilogue.first_inputs();
     let operands = [&OPERANDS[..], others].concat();
     match function.has_names() {
-        true => Names::new(&operands, &OF_TEXT, function.input_names().skip(before), function),
+        true => {
+            Names::new(&operands, &OF_TEXT, firsts.iter().filter_map(|at| function.input_names().nth(*at)), function)
+        }
         false => Names::new(&operands, &OF_TEXT, AUX.into_iter().take(aux.len()), function),
     }
 }
@@ -38,6 +41,8 @@ pub(crate) struct Epilogue<'a> {
     pub(crate) groups: Groups,
     /// Outputs that the family's kernels have, at most: D, and E.
     pub(crate) outputs: usize,
+    /// Accumulators that an element of D is made of, the function's first inputs: 1, or 2 neighbours along N.
+    pub(crate) sums: usize,
     /// The type that the function is computed in.
     pub(crate) compute: Compute,
     /// Operands that the family's kernels have besides.
@@ -50,13 +55,31 @@ impl Epilogue<'_> {
         let fits = self.signature(checks) & self.strides(checks);
         let checked = checks::traced(checks, &self.with_c(), self.compute);
         let names = names_of(self);
-        checked.filter(|_| fits).map(|checked| Product::new(checked, names.scalars, self.batched).grouped(self.groups))
+        let product = |checked| Product::new(checked, names.scalars, self.batched, self.sums).grouped(self.groups);
+        checked.filter(|_| fits).map(product)
+    }
+
+    /// Inputs of the function that elements of a tensor of `aux` are: of a pair two, where it lies along N.
+    fn inputs_of(&self, spec: &TensorSpec) -> usize {
+        if spec.strides.get(1) == Some(&ModeStride::Broadcast) { 1 } else { self.sums }
+    }
+
+    /// Inputs of the function that are of `aux`.
+    fn of_aux(&self) -> usize {
+        self.aux.iter().map(|spec| self.inputs_of(spec)).sum()
+    }
+
+    /// The first input of each tensor of `aux`, after which it is called.
+    fn first_inputs(&self) -> Vec<usize> {
+        let before = self.function.inputs().saturating_sub(self.of_aux());
+        let next = |at: &mut usize, spec| Some(core::mem::replace(at, *at + self.inputs_of(spec)));
+        self.aux.iter().scan(before, next).collect()
     }
 
     /// The function with an input for C, unused where each of its own has a tensor of `aux`.
     fn with_c(&self) -> Cow<'_, Function> {
         match self.c() {
-            Some(false) => self.function.with_unused_input(1).map_or(Cow::Borrowed(self.function), Cow::Owned),
+            Some(false) => self.function.with_unused_input(self.sums).map_or(Cow::Borrowed(self.function), Cow::Owned),
             _ => Cow::Borrowed(self.function),
         }
     }
@@ -66,11 +89,15 @@ impl Epilogue<'_> {
         let (function, aux) = (self.function, self.aux.len());
         let (inputs, outputs) = (function.inputs(), function.outputs());
         let counts = checks.require(
-            inputs > 0 && (1..=self.outputs).contains(&outputs) && self.c().is_some(),
+            inputs >= self.sums && (1..=self.outputs).contains(&outputs) && self.c().is_some(),
             Code::TensorCount,
             format!("`{function}` of {inputs} inputs and {outputs} outputs, {aux} auxiliary tensors"),
             match self.outputs {
                 1 => "an input for the accumulator, one for C, one for each auxiliary tensor, and one output",
+                _ if self.sums > 1 => {
+                    "two inputs for the accumulators of a pair, one for C, two for each auxiliary tensor that lies along N, one for each \
+                     other one, and an output, or two"
+                }
                 _ => "an input for the accumulator, one for C, one for each auxiliary tensor, and an output, or two",
             },
             match self.outputs {
@@ -92,18 +119,24 @@ impl Epilogue<'_> {
     /// Whether the second input is C; `None` where the inputs are not those of the tensors. It is C unless it has another name, and
     /// each input but the accumulator a tensor of `aux`.
     fn c(&self) -> Option<bool> {
-        let (inputs, aux) = (self.function.inputs(), self.aux.len());
-        let named_otherwise = self.function.input_names().nth(1).is_some_and(|second| !matches!(second, "b" | "c"));
-        if named_otherwise && aux + 1 == inputs && inputs < MAX_INPUTS {
+        let (inputs, aux) = (self.function.inputs(), self.of_aux());
+        let named_otherwise = self.function.input_names().nth(self.sums).is_some_and(|next| !self.is_c(next));
+        if named_otherwise && aux + self.sums == inputs && inputs < MAX_INPUTS {
             return Some(false);
         }
-        (aux == inputs.saturating_sub(2)).then_some(true)
+        (aux == inputs.saturating_sub(self.sums + 1)).then_some(true)
+    }
+
+    /// Whether the input after the accumulators is C by its name. Without names the second one is `b`, the third one `c`.
+    fn is_c(&self, name: &str) -> bool {
+        name == "c" || self.sums == 1 && name == "b"
     }
 
     /// A second input with another name than C's is not taken for C: that would ask for a whole matrix where a row is meant.
     fn says_c(&self, checks: &mut Checks) -> bool {
         let function = self.function;
-        let second = function.input_names().nth(1).filter(|_| !function.unused_inputs().contains(&1));
+        let at = self.sums;
+        let second = function.input_names().nth(at).filter(|_| !function.unused_inputs().contains(&at));
         let Some(second) = second.filter(|_| self.c() == Some(true)) else { return true };
         let row = if self.batched { "f32:(0,1,0)" } else { "f32:(0,1)" };
         let aux = match self.aux.len() {
@@ -111,7 +144,7 @@ impl Epilogue<'_> {
             several => format!("{several} in `aux`, which is the third input's"),
         };
         checks.require(
-            matches!(second, "b" | "c"),
+            self.is_c(second),
             Code::TensorCount,
             format!("`{function}`: a second input `{second}`, and {aux}"),
             "a tensor of `aux` for each input after the accumulator, or a second input called `c`",

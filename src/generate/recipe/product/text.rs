@@ -39,11 +39,16 @@ impl Tensor {
     /// A tensor as the text has it: B is (N,K), as in CuTe. A tensor that is contiguous along N is moved by `vector`
     /// elements at a time.
     pub(crate) fn new(product: &Product, is: Operand, vector: i64) -> Self {
+        let (pairs, scatter) = (product.sums() > 1, product.indices().scatter);
         let (extents, modes) = match is.name {
             "A" => (["m", "k"], "(M,K)"),
             "B" => (["n", "k"], "(N,K)"),
+            SCALE_D if pairs => (["m", "n"], "(M,N/256)"),
             SCALE_D => (["m", "n"], "(M,N/128)"),
-            "D" | "E" if product.indices().scatter => (["rows_d", "n"], "(ROWS,N)"),
+            "D" | "E" if scatter && pairs => (["rows_d", "n"], "(ROWS,N/2)"),
+            "D" | "E" if scatter => (["rows_d", "n"], "(ROWS,N)"),
+            "D" | "E" if pairs => (["m", "n"], "(M,N/2)"),
+            "C" if pairs => (["m", "n"], "(M,(2,N/2))"),
             _ => (["m", "n"], "(M,N)"),
         };
         let stride = |(kind, param): (&ModeStride, Option<String>)| match (kind, param) {
@@ -52,17 +57,24 @@ impl Tensor {
             _ => "_0{}".to_owned(),
         };
         let mut strides: Vec<String> = is.strides.iter().zip(stride_params(&is)).map(stride).collect();
+        // An element of C is that of both columns of a pair.
+        let repeated = pairs && is.name == "C";
+        if let Some(along_n) = strides.get_mut(1).filter(|_| repeated) {
+            *along_n = format!("make_stride(_0{{}}, {along_n})");
+        }
         if is.name == "B" {
             strides.swap(0, 1);
         }
         let batch = (is.strides.len() > 2).then_some("l");
         let extent = |extent: &str| match extent {
-            "n" if is.name == SCALE_D => format!("ceil_div(params.n, {SCALED_N})"),
+            "n" if is.name == SCALE_D => format!("ceil_div(params.n, {})", SCALED_N * product.sums() as i64),
+            "n" if repeated => "make_shape(_2{}, params.n / 2)".to_owned(),
+            "n" if pairs && matches!(is.name, "D" | "E") => "params.n / 2".to_owned(),
             extent => format!("params.{extent}"),
         };
         let shape: Vec<String> = extents.into_iter().chain(batch).map(extent).collect();
         let vector = 8 * vector as u64 * is.dtype.bytes().0;
-        let along_n = is.strides.get(1) == Some(&ModeStride::Unit);
+        let along_n = is.strides.get(1) == Some(&ModeStride::Unit) && !repeated;
         let beta = product.beta().filter(|_| is.name == "C");
         let guard = beta.map(|s| format!("params.{} != 0.0f", product.scalar_params()[s]));
         Self {
@@ -178,10 +190,12 @@ pub(crate) struct EpilogueText {
     pub(crate) functor: String,
     /// The run-time scalars, as the functor's members are given them.
     pub(crate) scalars: String,
+    /// `a = sum over k of A(m,k) * B(n,k)`.
+    pub(crate) sums_doc: String,
     /// `, b = C(m,n)`.
     pub(crate) inputs_doc: String,
-    /// The operand of each input, from 1; `None` for an unused C.
-    inputs: Vec<Option<usize>>,
+    /// The operand of each input after the accumulators, and which column of a pair it is of; `None` for an unused C.
+    inputs: Vec<Option<[usize; 2]>>,
 }
 
 impl EpilogueText {
@@ -197,15 +211,28 @@ impl EpilogueText {
             helpers.load(operand.dtype, "");
         }
         // After A and B: C if it is used, and the auxiliary tensors.
-        let function = product.epilogue().function();
-        let c = usize::from(product.has_c());
-        let input = |input: usize| if input == 1 { (c == 1).then_some(2) } else { Some(input + c) };
-        let inputs: Vec<Option<usize>> = (1..function.inputs()).map(input).collect();
-        let named = inputs.iter().zip(function.input_names().skip(1));
-        let name = |at: &Option<usize>| at.and_then(|at| operands.get(at)).map_or("C", |operand| operand.name);
+        let (function, sums) = (product.epilogue().function(), product.sums());
+        let unused_c = !product.has_c() && function.inputs() > sums;
+        let read = operands.iter().enumerate().skip(2);
+        let read = read.flat_map(|(at, operand)| (0..product.inputs_of(operand)).map(move |of| Some([at, of])));
+        let all = unused_c.then_some(None).into_iter().chain(read);
+        let inputs: Vec<Option<[usize; 2]>> = all.take(function.inputs().saturating_sub(sums)).collect();
+        let named = inputs.iter().zip(function.input_names().skip(sums));
+        let name =
+            |at: &Option<[usize; 2]>| at.and_then(|[at, _]| operands.get(at)).map_or("C", |operand| operand.name);
+        let of_a_pair = |[at, _]: &[usize; 2]| operands.get(*at).is_some_and(|operand| product.inputs_of(operand) > 1);
+        let column =
+            |at: &Option<[usize; 2]>| at.filter(of_a_pair).map_or("(m,n)", |[_, of]| ["(m,2n)", "(m,2n+1)"][of]);
+        let sums_doc = match function.input_names().collect::<Vec<_>>()[..] {
+            [gate, up, ..] if sums > 1 => {
+                format!("{gate} and {up} = sums over k of A(m,k) * B(2n,k), and of A(m,k) * B(2n+1,k)")
+            }
+            _ => "a = sum over k of A(m,k) * B(n,k)".to_owned(),
+        };
         let scalars: Vec<String> = product.scalar_params().iter().map(|s| format!("params.{s}")).collect();
         Self {
-            inputs_doc: named.map(|(at, input)| format!(", {input} = {}(m,n)", name(at))).collect(),
+            sums_doc,
+            inputs_doc: named.map(|(at, input)| format!(", {input} = {}{}", name(at), column(at))).collect(),
             helpers: helpers.to_string(),
             functor,
             scalars: scalars.join(", "),
@@ -213,14 +240,21 @@ impl EpilogueText {
         }
     }
 
-    /// The function's arguments after the accumulator: `value` of each tensor.
-    pub(crate) fn arguments(&self, operands: &[Tensor], value: impl Fn(&Tensor) -> String) -> String {
-        let one = |input: &Option<usize>| input.map_or_else(|| "0.0f".to_owned(), |i| value(&operands[i]));
+    /// The function's arguments after the accumulators: `value` of each tensor, and of which column of a pair.
+    fn of_columns(&self, operands: &[Tensor], value: impl Fn(&Tensor, usize) -> String) -> String {
+        let one =
+            |input: &Option<[usize; 2]>| input.map_or_else(|| "0.0f".to_owned(), |[at, of]| value(&operands[at], of));
         self.inputs.iter().map(|input| format!(", {}", one(input))).collect()
     }
 
-    /// The same, each element in registers as it was read.
-    pub(crate) fn converted(&self, operands: &[Tensor], prefix: &str, index: &str) -> String {
-        self.arguments(operands, |t| t.converted(&format!("{prefix}{}{index}", t.read_name())))
+    /// The same of accumulators that are none of a pair.
+    pub(crate) fn arguments(&self, operands: &[Tensor], value: impl Fn(&Tensor) -> String) -> String {
+        self.of_columns(operands, |t, _| value(t))
+    }
+
+    /// The same, each element in registers as it was read, at the index of its column.
+    pub(crate) fn converted(&self, operands: &[Tensor], prefix: &str, indices: &[&str]) -> String {
+        let element = |t: &Tensor, of: usize| t.converted(&format!("{prefix}{}{}", t.read_name(), indices[of]));
+        self.of_columns(operands, element)
     }
 }

@@ -133,7 +133,7 @@ impl Sgemm {
     fn epilogue(&self) -> Epilogue<'_> {
         let Sgemm { epilogue: function, aux, batched, .. } = self;
         let (groups, outputs, compute, others) = (Groups::None, 1, Compute::F32, &[]);
-        Epilogue { function, aux, batched: *batched, groups, outputs, compute, others }
+        Epilogue { function, aux, batched: *batched, groups, outputs, sums: 1, compute, others }
     }
 
     /// The same with another epilogue and its auxiliary tensors.

@@ -101,6 +101,7 @@ impl W4a16 {
             batched: false,
             groups: Groups::None,
             outputs: 1,
+            sums: 1,
             compute: Compute::F32,
             others: &OWN,
         }

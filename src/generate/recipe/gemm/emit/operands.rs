@@ -186,9 +186,29 @@ impl Common<'_> {
         }
     }
 
-    /// The arguments of the epilogue after the accumulator: inputs in registers.
-    pub(super) fn inputs(&self, prefix: &str, index: &str) -> String {
-        self.op.converted(&self.operands, prefix, index)
+    /// The arguments of the epilogue after the first accumulator: the other one of a pair, and inputs in registers, at the indices of both
+    /// columns.
+    pub(super) fn inputs(&self, other: &str, prefix: &str, indices: &[&str; 2]) -> String {
+        let other = if self.part.recipe.pairs { format!(", {other}") } else { String::new() };
+        other + &self.op.converted(&self.operands, prefix, indices)
+    }
+
+    /// The text where each accumulator makes an element of D, or where each pair of them does.
+    pub(super) fn each<'t>(&self, one: &'t str, pair: &'t str) -> &'t str {
+        if self.part.recipe.pairs { pair } else { one }
+    }
+
+    /// The tile of D, (BM,BN) or (BM,BN/2).
+    pub(super) fn tile_of_d(&self) -> &'static str {
+        self.each("TileD", "TilePairs")
+    }
+
+    /// A thread's accumulators, or what lies as they do, in the order of its copies of D.
+    pub(super) fn in_copies(&self, thread: &str, tensor: &str) -> String {
+        match self.part.recipe.pairs {
+            true => format!("logical_divide({tensor}, make_tile(_2{{}}))"),
+            false => format!("StageD{{}}.get_slice({thread}).retile_S({tensor})"),
+        }
     }
 
     /// An element of D, or of E with two outputs, from that result.

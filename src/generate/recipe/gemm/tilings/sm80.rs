@@ -67,7 +67,7 @@ pub(in super::super) fn sm80(recipe: &Gemm, own: &TextSettings) -> Result<Tiling
         split: None,
     };
     let [a, b] = recipe.k_major();
-    let (staged, [stage, out]) = by_parts(recipe, [16 * warps[0], n], threads)?;
+    let (staged, [stage, out]) = by_parts(recipe, [16 * warps[0], n / recipe.sums() as i64], threads)?;
     let mut smem = tensors(recipe, own, Proxy::Generic)?;
     smem.iter_mut().for_each(|tensor| tensor.lives = Lives::Mainloop);
     smem.push(staged);
@@ -121,14 +121,15 @@ fn by_parts(recipe: &Gemm, part: [i64; 2], threads: i64) -> Result<(SmemTensor, 
     let layout = Layout::new(shape, IntTuple::tuple([apart, 1, rows * apart].map(int))?)?;
     let plain = SmemTensor::plain(["D", "(PART_M,BN,OUTPUTS)"], recipe.out, layout, Bytes(16));
     let staged = SmemTensor { lives: Lives::Epilogue, ..plain };
+    let (from, op) = recipe.handed();
     let stage = TileCopy {
         name: "StageD",
         what: "staging of D",
         tile: part,
         dtype: recipe.out,
-        from: Place::Fragments("Mma", Operand::C),
+        from,
         to: Place::Shared("D"),
-        engine: Engine::Fragments(CopyOp::Universal(Bytes(2 * size as u64))),
+        engine: Engine::Fragments(op),
         guard: Guard::None,
         completes: Completion::Program,
         split: None,

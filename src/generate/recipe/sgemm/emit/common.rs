@@ -166,7 +166,7 @@ impl Common<'_> {
 
     /// The same from registers that hold elements as they were read.
     pub(super) fn converted(&self, prefix: &str, index: &str) -> String {
-        self.op.converted(&self.operands, prefix, index)
+        self.op.converted(&self.operands, prefix, &[index])
     }
 
     /// The same from registers that hold f32.
