@@ -251,23 +251,27 @@ pub fn shared_memory(
     );
 }
 
+/// What a recipe is told that breaks a law.
+pub(crate) fn code_of(law: Law) -> Code {
+    match law {
+        Law::CoversOnce | Law::Order => Code::CoversOnce,
+        Law::Aligned => Code::VectorAlignment,
+        Law::Contiguous => Code::VectorContiguity,
+        Law::Swizzle => Code::BadSwizzle,
+        Law::Guarded | Law::Injective | Law::Lifetime => Code::InBounds,
+        Law::Roles | Law::Pipeline | Law::Reduces => Code::ThreadCount,
+        Law::Registers => Code::Registers,
+        Law::Box | Law::Algebra => Code::TileSize,
+    }
+}
+
 /// Whether every proof of a tiling holds: each element once, in bounds or guarded, aligned, with the roles and reductions that it has.
 /// Pushes the first flaw of each law.
 pub fn proofs(checks: &mut Checks, tiling: &Tiling, help: &str) -> bool {
     let flaws = tiling.flaws();
     let is_first = |(index, flaw): &(usize, &Flaw)| flaws[..*index].iter().all(|known| known.law != flaw.law);
     for (_, flaw) in flaws.iter().enumerate().filter(is_first) {
-        let code = match flaw.law {
-            Law::CoversOnce => Code::CoversOnce,
-            Law::Aligned => Code::VectorAlignment,
-            Law::Contiguous => Code::VectorContiguity,
-            Law::Swizzle => Code::BadSwizzle,
-            Law::Guarded | Law::Injective | Law::Lifetime => Code::InBounds,
-            Law::Roles | Law::Pipeline | Law::Reduces => Code::ThreadCount,
-            Law::Registers => Code::Registers,
-            Law::Order => Code::CoversOnce,
-            Law::Box | Law::Algebra => Code::TileSize,
-        };
+        let code = code_of(flaw.law);
         checks.push(code, flaw.found.clone(), flaw.required.clone(), flaw.because, help.to_owned());
     }
     flaws.is_empty()

@@ -2,7 +2,7 @@
 //! consumer has is decided in `tilings`, and what products need is counted by `Tiling::registers`.
 
 use super::tilings::parts_of_tile;
-use super::{Factors, Gemm, ahead, keep};
+use super::{Factors, Gemm, kept, prefetch};
 use crate::plan::{Fact, Operand};
 use crate::recipe::Isa;
 use crate::tiling::{SmemTensor, Task, Tiling};
@@ -158,8 +158,8 @@ fn warpgroups(needs: &Needs<'_>) -> Warpgroups {
     let registers = |task| needs.tiling.roles.iter().find(|role| role.task == task)?.registers;
     let consumer = registers(Task::Consume);
     let (accumulators, outputs) = (needs.accumulators(), needs.recipe.epilogue.outputs() as u64);
-    let kept = keep::lent(needs, consumer);
-    let words = ahead::registers(needs, consumer, kept.is_some());
+    let kept = kept::lent(needs, consumer);
+    let words = prefetch::registers(needs, consumer, kept.is_some());
     let begins = words.iter().scan(0, |next, count| Some(core::mem::replace(next, *next + count)));
     let ahead: Vec<[u64; 2]> = begins.zip(&words).map(|(first, count)| [first, *count]).collect();
     let slices = needs.tiling.smem("D").map_or(1, |staged| parts_of_tile(needs.tiling, staged)).max(1);
@@ -179,7 +179,7 @@ fn warpgroups(needs: &Needs<'_>) -> Warpgroups {
         producer: registers(Task::Produce),
         consumer,
         accumulators,
-        words: if kept.is_some() { keep::registers(needs) / u64::from(slices) } else { all_ahead },
+        words: if kept.is_some() { kept::registers(needs) / u64::from(slices) } else { all_ahead },
         tma: Pace { few, apart: has_reads && !has_ahead && is_tight, stores: 1 },
         // The accumulators of later slices are live.
         direct: Pace { few: outputs, apart: has_reads || is_tight, stores: 8 / outputs.max(1) },
@@ -199,13 +199,13 @@ fn roomy(needs: &Needs<'_>, given: Option<u32>, ahead: u64, keeps: bool) -> u64 
     // E is none that is read.
     let others = if ahead > 0 { needs.recipe.epilogue.outputs() as u64 - 1 } else { needs.tensors() };
     let parts = needs.tiling.smem("D").map_or(1, |staged| parts_of_tile(needs.tiling, staged));
-    let addresses = match needs.reads.iter().any(ahead::is_strided) {
+    let addresses = match needs.reads.iter().any(prefetch::is_strided) {
         true => 2 * 32,
         false if others > 2 => 16,
         false => 0,
     };
-    let waiting = if keeps { keep::registers(needs) } else { u64::from(parts) * ahead };
-    keep::most(given).saturating_sub(32 * (1 + others) + addresses + waiting)
+    let waiting = if keeps { kept::registers(needs) } else { u64::from(parts) * ahead };
+    kept::most(given).saturating_sub(32 * (1 + others) + addresses + waiting)
 }
 
 /// Atoms of an MMA along N whose epilogue inputs the text for sm_80 reads at once: 32 registers of inputs and
@@ -219,7 +219,7 @@ fn at_once(needs: &Needs<'_>) -> u64 {
     if needs.recipe.dtype == Factors::Tf32 && accumulators >= 128 && !needs.recipe.epilogue.is_short(SHORT) {
         return 1;
     }
-    let address = |operand| if ahead::is_strided(operand) { 2 } else { 0 };
+    let address = |operand| if prefetch::is_strided(operand) { 2 } else { 0 };
     let words: u64 = needs.reads.iter().map(|operand| operand.dtype.bytes().0.div_ceil(4) + address(operand)).sum();
     (8 / words.max(1)).max(1)
 }

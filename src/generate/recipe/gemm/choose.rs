@@ -2,12 +2,12 @@
 
 mod sm80;
 
+pub use super::candidates::candidates;
+use super::candidates::for_sm90a;
 use super::raster::Tiles;
 use super::rule::L2 as KEPT;
-use super::stream::Load;
-pub use super::tried::candidates;
-use super::tried::for_sm90a;
-use super::{Consumers, Gemm, order, stay};
+use super::stream_k::Load;
+use super::{Consumers, Gemm, order, resident};
 use crate::arch::Arch;
 use crate::model::Machine;
 use crate::recipe::product::{Major, Problem, Record};
@@ -38,7 +38,7 @@ fn staying(recipe: &Gemm, problem: &Problem, [clusters, even, resident]: [u64; 3
     let whole = recipe.split_k.max(1) == 1 && recipe.stream_k == 0;
     let others = tiles(recipe, problem)[1 - recipe.sm90a().along().mode()];
     let launch = [clusters, others, k_tiles(problem, recipe.tile.0[2]), even];
-    stay::launched(&recipe.sm90a(), launch, [group(recipe, problem, resident)?, resident]).filter(|_| whole)
+    resident::launched(&recipe.sm90a(), launch, [group(recipe, problem, resident)?, resident]).filter(|_| whole)
 }
 
 /// Bytes of A and B that come from memory, with `running` clusters at a time where `resident` could run.

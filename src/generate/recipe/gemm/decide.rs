@@ -1,8 +1,8 @@
 //! The decisions for a recipe: a plan for each group of architectures, and one for them all.
 
 use super::budget::{Budget, Needs};
-use super::own::TextSettings;
 use super::settings::{LEAST_COLUMNS, settings};
+use super::text_settings::TextSettings;
 use super::{Gemm, entries, launch, order, predict, rule, tilings};
 use crate::arch::Targets;
 use crate::diagnostic::{Code, PlanError};
@@ -193,14 +193,9 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     for flaw in flaws {
         let code = match flaw.law {
             Law::CoversOnce | Law::Order => Code::TileDivides,
-            Law::Aligned => Code::VectorAlignment,
-            Law::Contiguous => Code::VectorContiguity,
-            Law::Swizzle => Code::BadSwizzle,
-            Law::Guarded | Law::Injective | Law::Lifetime => Code::InBounds,
-            Law::Roles | Law::Pipeline | Law::Reduces => Code::ThreadCount,
             // Below, with what else a thread holds.
             Law::Registers => continue,
-            Law::Box | Law::Algebra => Code::TileSize,
+            law => checks::code_of(law),
         };
         let found = format!("{}: {}", isa.suffix(), flaw.found);
         checks.push(code, found, flaw.required, flaw.because, "tile=128x128x64, or another power of two".into());

@@ -1,27 +1,27 @@
 //! `gemm`: D = epilogue(A @ B, C, ..) on tensor cores, factors of 8 or 16 bits or tf32, sums in f32, of integers in i32. Each group of architectures
 //! has a text of its own: `cp.async`, `ldmatrix` and `mma.sync` from sm_80 on; TMA, WGMMA, clusters and persistent CTAs on sm_90a.
 
-mod ahead;
 mod budget;
+mod candidates;
 pub mod choose;
 mod decide;
 #[cfg(feature = "emit")]
 mod emit;
 mod entries;
 mod factors;
-mod keep;
+mod kept;
 mod launch;
 mod order;
-mod own;
 mod predict;
+mod prefetch;
+mod presets;
 mod raster;
+mod resident;
 mod rule;
 mod settings;
-mod stay;
-mod stream;
+mod stream_k;
+mod text_settings;
 mod tilings;
-mod tried;
-mod usual;
 
 pub use factors::{Block, Consumers, Factors, ScaleType};
 use half::{bf16, f16};
@@ -151,7 +151,7 @@ recipe! {
     }
 }
 
-pub use usual::NoFactors;
+pub use presets::NoFactors;
 
 /// CTAs of a launch, at most: for the text of older architectures one for each tile, of all but the largest products.
 const MOST_CTAS: u32 = 1 << 16;

@@ -1,6 +1,6 @@
 //! In which order clusters take the tiles of D, and whether they begin while the kernel before them ends: by how long a launch is.
 
-use super::own::TextSettings;
+use super::text_settings::TextSettings;
 use super::{Factors, choose};
 use crate::dtype::DType;
 use crate::plan::{Int, IntOp, Steps};

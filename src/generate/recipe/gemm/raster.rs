@@ -4,7 +4,7 @@
 use core::ops::Range;
 
 use super::Gemm;
-use super::own::TextSettings;
+use super::text_settings::TextSettings;
 use crate::plan::{Int, IntOp};
 use crate::recipe::Raster;
 use crate::tiling::{Axis, Inner, Order, Takes};

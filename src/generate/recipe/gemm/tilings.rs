@@ -4,7 +4,7 @@ mod sm80;
 
 pub(super) use sm80::sm80;
 
-use super::own::TextSettings;
+use super::text_settings::TextSettings;
 use super::{Consumers, Factors, Gemm, ScaleType, entries, raster};
 use crate::arch::Arch;
 use crate::atom::Operand;

@@ -6,9 +6,9 @@
 use super::{COPY, Expected, STRADDLED, SUMS, both, k_tiles, shared_sectors, straddles};
 use crate::model::{Machine, TensorOp};
 use crate::recipe::Gemm;
-use crate::recipe::gemm::stream::Load;
+use crate::recipe::gemm::candidates::for_older;
+use crate::recipe::gemm::stream_k::Load;
 use crate::recipe::gemm::tilings;
-use crate::recipe::gemm::tried::for_older;
 use crate::recipe::product::{Major, Problem};
 use crate::tiling::Place;
 

@@ -4,7 +4,7 @@ use super::{ALIGN, TILES, atoms, extents, mainloop, pair, tensors};
 use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
-use crate::recipe::gemm::own::TextSettings;
+use crate::recipe::gemm::text_settings::TextSettings;
 use crate::recipe::gemm::{Factors, Gemm, raster};
 use crate::tiling::{
     Completion, CopyOp, Engine, Factor, Guard, Lives, Place, Proxy, Role, SmemTensor, Task, TileCopy, TileMma, Tiling,

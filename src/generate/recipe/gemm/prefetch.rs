@@ -1,7 +1,7 @@
 //! Prefetch: the epilogue inputs of a tile are read during its mainloop.
 
 use super::budget::Needs;
-use super::keep;
+use super::kept;
 use super::tilings::parts_of_tile;
 use crate::plan::{Groups, ModeStride, Operand};
 use crate::tiling::SmemTensor;
@@ -31,9 +31,9 @@ pub(super) fn registers(needs: &Needs<'_>, given: Option<u32>, keeps: bool) -> V
     let Some(staged) = needs.tiling.smem("D") else { return Vec::new() };
     let parts = u64::from(parts_of_tile(needs.tiling, staged)).max(1);
     let of_e = OF_E * (needs.recipe.epilogue.outputs() as u64 - 1);
-    let besides = keep::BESIDES + COMPUTES + of_e + if needs.tiling.streams_k() { SHARES } else { 0 };
-    let beside = keep::most(given).saturating_sub(needs.held() + besides);
-    let room = if keeps { keep::registers(needs) } else { beside } / parts;
+    let besides = kept::BESIDES + COMPUTES + of_e + if needs.tiling.streams_k() { SHARES } else { 0 };
+    let beside = kept::most(given).saturating_sub(needs.held() + besides);
+    let room = if keeps { kept::registers(needs) } else { beside } / parts;
     let words: Vec<u64> = needs.reads.iter().map(|operand| words(needs, operand, staged)).collect();
     let is_together = needs.tiling.teams() == 1 && needs.tiling.splits() == 1 && needs.recipe.groups == Groups::None;
     // A quantised tile is read as a whole, and pairs two columns at a time.

@@ -1,6 +1,6 @@
 //! Factors that stay in their stages from tile to tile: where the k-tiles of a tile divide the stages, each has the same one every time.
 
-use super::own::TextSettings;
+use super::text_settings::TextSettings;
 use crate::plan::{Int, IntOp, Steps};
 
 /// A launch's decisions for resident operands.
