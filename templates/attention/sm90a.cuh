@@ -49,6 +49,12 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 {% include "attention/mask.cuh" %}
 
 {% include "attention/work.cuh" %}
+{%- if c.recipe.paged %}
+
+{% include "attention/keys_of.cuh" %}
+
+{% include "attention/boxes.cuh" %}
+{%- endif %}
 
 {% include "attention/work_of.cuh" %}
 

@@ -35,6 +35,8 @@ pub struct Global {
     pub outer: usize,
     /// Whether it is whole tiles, each in memory of its own, as a workspace holds them: nothing lies outside.
     pub whole: bool,
+    /// Lines along the other mode that lie in one page, where they lie in pages of so many, anywhere; 0 where they do not.
+    pub page: i64,
 }
 
 /// How a copy is done, by an instruction of CuTe's name.
@@ -62,7 +64,7 @@ pub enum CopyOp {
 impl Global {
     /// A row-major matrix of any extents at any address, so copied byte by byte: for wider copies set `align` to their bytes.
     pub const fn matrix(tensor: &'static str) -> Self {
-        Self { tensor, modes: [0, 1], contiguous: 1, align: Bytes(1), multiple: 1, outer: 0, whole: false }
+        Self { tensor, modes: [0, 1], contiguous: 1, align: Bytes(1), multiple: 1, outer: 0, whole: false, page: 0 }
     }
 }
 
@@ -139,7 +141,7 @@ pub enum Engine {
     /// The tensor memory accelerator: one thread asks for a box of (rows, columns) at a time, and each of `sharers` for as many
     /// boxes of the tile as the others.
     Tma {
-        /// Extents of the box, in elements.
+        /// Extents of the box, in elements. A tile whose lines lie in pages is filled by several, each from one page.
         extents: [i64; 2],
         /// Of a load, the CTAs of a cluster that all receive the tile; of a store, the warpgroups that write it.
         sharers: u32,

@@ -46,7 +46,7 @@ pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<
     let fits = refuse(recipe, &mut checks);
     for (isa, targets) in recipe.texts(targets) {
         let own = recipe.own(isa);
-        if refuse_own(&own, &mut checks) && fits {
+        if refuse_own(recipe, &own, &mut checks) && fits {
             all.extend(proved(recipe, own, &targets, &mut checks).map(|is| (is, targets)));
         }
     }
@@ -83,7 +83,7 @@ fn text(text: Text, name: &str, targets: &Targets) -> Plan {
         // Those that setmaxnreg adds are not asked for at the launch.
         registers: Some((*registers).min(tiling.launched_registers().into())),
         min_blocks: Some(1),
-        ..Entry::new(&name, tiling.threads(), recipe.offsets(tiling.tile[2]))
+        ..Entry::new(&name, tiling.threads(), recipe.offsets(own))
     };
     let facts = Fact::of_tiling(tiling);
     let combine = combine.as_ref();
@@ -121,7 +121,7 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
     let tiling = checks.sound("rows and threads are layouts", tiling)?;
     checks::instructions(checks, &tiling, targets, "no architecture before sm_80");
     checks::thread_count(checks, tiling.threads().into(), help);
-    let combine = recipe.paged.then(|| tilings::combine(recipe)).transpose();
+    let combine = recipe.splits(own.isa).then(|| tilings::combine(recipe)).transpose();
     let combine = checks.sound("rows of O and lanes are layouts", combine)?;
     if !checks::proofs(checks, &tiling, help) || !combine.iter().all(|combine| checks::proofs(checks, combine, help)) {
         return None;
@@ -146,7 +146,7 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
     let limit = arch.smem_per_block();
     let because =
         "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")";
-    let all = Bytes(smem.0 + recipe.offsets(own.tile[1]).0);
+    let all = Bytes(smem.0 + recipe.offsets(&own).0);
     let found = format!("{all} of shared memory for {} stages", own.stages);
     let help = format!("{key}stages=1, or a smaller {key}tile");
     checks.require(all <= limit, Code::SharedMemory, found, &format!("at most {limit} on {arch}"), because, &help);
@@ -194,7 +194,7 @@ fn refuse(recipe: &Attention, checks: &mut Checks) -> bool {
 }
 
 /// Settings of a text that are none; whether its tiling can be looked at.
-fn refuse_own(own: &Own, checks: &mut Checks) -> bool {
+fn refuse_own(recipe: &Attention, own: &Own, checks: &mut Checks) -> bool {
     let Own { isa, tile: [m, n], stages, warps, .. } = *own;
     let (whole, required, because, [tile, ring]) = match isa {
         Isa::Sm80 => (
@@ -220,7 +220,11 @@ fn refuse_own(own: &Own, checks: &mut Checks) -> bool {
     let staged = (1..=8).contains(&stages);
     let because = "K and V have a place for each stage";
     checks.require(staged, Code::Stages, format!("{stages} stages"), "1 to 8", because, ring);
-    whole && steps && staged
+    let boxes = isa == Isa::Sm80 || recipe.box_of(n).is_some();
+    let found = format!("page={}, {n} keys a step", recipe.page.unwrap_or(0));
+    let required = "a multiple of 8 that divides the keys of a step, or that these divide";
+    checks.require(boxes, Code::TileDivides, found, required, "TMA copies keys of one page at once", "page=64");
+    whole && steps && staged && boxes
 }
 
 impl KernelPlan for Text {

@@ -128,9 +128,10 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
         (false, false) => "pass Q (B,SQ,HQ,D), K (B,SK,HK,D), V (B,SK,HK,DV), O (B,SQ,HQ,DV), in any order of memory",
     };
     let because = "each query of a head is multiplied with all keys of its sequence, whose values are added up";
+    let page = recipe.page.map_or(16, i64::from);
     let example: &[i64] = match (recipe.paged, recipe.varlen) {
-        (true, false) => &[2, 3, 7, 6, 2, 15, 16, 100],
-        (true, true) => &[3, 30, 7, 6, 2, 15, 16, 2, 100],
+        (true, false) => &[2, 3, 7, 6, 2, 15, page, 100],
+        (true, true) => &[3, 30, 7, 6, 2, 15, page, 2, 100],
         (false, _) => &[2, 67, 131, 6, 2],
     };
     shape.with_example(&example[..5 + recipe.pages().len()]).agreeing(because, help)
@@ -172,7 +173,7 @@ pub(super) fn params(of: &Decision, operands: &[Operand], problem: &ProblemShape
         ("splits", ParamType::I32, "splits of the keys of a sequence"),
         ("steps", ParamType::I32, "steps of a split"),
     ];
-    let others: &[_] = match (recipe.varlen, recipe.paged) {
+    let others: &[_] = match (recipe.varlen, recipe.splits(of.own.isa)) {
         (_, true) => &of_pages[..if recipe.split.is_none() { 3 } else { 2 }],
         (true, _) => &[],
         _ => &[("group", ParamType::I32, "heads whose tiles follow each other")],
@@ -222,16 +223,24 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
             }
         }
     }
+    let mut keys = sk.clone();
     if let [_, page, others @ ..] = &pages[..] {
-        rule.steps.require((sk.clone() * page.clone()).at_most(MOST), "positions are 32-bit integers");
+        keys = sk * page.clone();
+        rule.steps.require(keys.clone().at_most(MOST), "positions are 32-bit integers");
+        if let Some(own) = recipe.page {
+            let (required, because) = (format!("PAGE, which is {own}"), "the kernel is compiled for pages of so many keys");
+            agree(&mut rule, page.clone().is(i64::from(own)), &required, because, [("PAGE", page), ("PAGES", &pages[0])]);
+        }
         if recipe.varlen {
             let (tables, because) = (&others[0], "a sequence lies between two starts, and has a row of Table");
             let none = b.clone().is(0).and(tables.clone().is(0));
             let whole = b.clone().is(tables.clone() + 1).op(IntOp::Or, none);
             agree(&mut rule, whole, "STARTS, one more than B", because, [("STARTS", &b), ("B", tables)]);
         }
-        let keys = others.iter().skip(usize::from(recipe.varlen));
-        let keys = keys.fold(sk * page.clone(), |all, keys| all.op(IntOp::Min, keys.clone()));
+        let of_aux = others.iter().skip(usize::from(recipe.varlen));
+        keys = of_aux.fold(keys, |all, keys| all.op(IntOp::Min, keys.clone()));
+    }
+    if recipe.splits(own.isa) {
         pages::split(&mut rule, of, [&b, &sq, &hq, &hk], keys);
         return rule;
     }
@@ -244,9 +253,9 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     let (mut ctas, mut group) = (works.clone(), Int::from(1));
     if own.isa == Isa::Sm90a {
         // Tiles with a diagonal differ. Where they take long, the hardware balances CTAs of one tile each, the longest first.
-        let long = Int::from(LONG).less(sk.clone()).and(i64::from(recipe.has_diagonal()));
+        let long = Int::from(LONG).less(keys.clone()).and(i64::from(recipe.has_diagonal()));
         ctas = long.clone().select(ctas.clone(), ctas.op(IntOp::Min, i64::from(recipe.ctas)));
-        let bytes = sk * (2 * i64::from(recipe.head + recipe.value()));
+        let bytes = keys * (2 * i64::from(recipe.head + recipe.value()));
         let shared = (hq / hk.op(IntOp::Max, 1)).op(IntOp::Max, 1);
         let fit = Int::from(IN_L2) * shared / bytes.op(IntOp::Max, 1);
         group = long.select(fit.op(IntOp::Min, heads).op(IntOp::Max, 1), 1);

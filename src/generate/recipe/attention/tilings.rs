@@ -29,8 +29,8 @@ const ATOM: i64 = 16;
 
 impl Attention {
     /// Static shared memory for where rows of K and V lie: 64 bits for each key of two steps.
-    pub(super) fn offsets(&self, keys: i64) -> Bytes {
-        Bytes(if self.paged { 2 * 2 * 8 * keys.unsigned_abs() } else { 0 })
+    pub(super) fn offsets(&self, own: &Own) -> Bytes {
+        Bytes(if self.splits(own.isa) { 2 * 2 * 8 * own.tile[1].unsigned_abs() } else { 0 })
     }
 
     /// Elements of rows of Q and K, and of V and O, as tiles have them.
@@ -95,14 +95,12 @@ impl Attention {
     fn order(&self, own: &Own) -> Order {
         let ([m, n], turns) = (own.tile, Takes::Turns { teams: 1, stream_k: 0 });
         let takes = if own.isa == Isa::Sm90a { turns } else { Takes::One };
-        if self.paged {
-            let modes = [("tiles", 1), ("hk", 1), ("splits", 1), ("b", 1)];
-            // Which keys there are is known to the device alone.
-            return Order { takes, ..Order::numbered(&modes[..if self.varlen { 3 } else { 4 }], None) };
-        }
-        if self.varlen {
-            // Which sequences have how many tiles is known to the device alone.
-            return Order { takes, ..Order::numbered(&[("tiles", 1), ("hq", 1)], None) };
+        if self.paged || self.varlen {
+            // Which keys there are, and which sequences have how many tiles, is known to the device alone.
+            let modes = if self.splits(own.isa) { ["tiles", "hk", "splits", "b"] } else { ["tiles", "hq", "b", ""] };
+            let modes = modes.map(|mode| (mode, 1));
+            let count = 2 + usize::from(self.splits(own.isa)) + usize::from(!self.varlen);
+            return Order { takes, ..Order::numbered(&modes[..count], None) };
         }
         let known = [("sq", m), ("hq", 1), ("b", 1), ("sk", n), ("group", 1)];
         let (mut order, [sq, hq, b, sk, group], [number]) = Order::new(known, ["number"]);

@@ -29,12 +29,17 @@ pub(in super::super) fn sm90a(recipe: &Attention, own: &Own) -> Result<Tiling, L
     let load = |name, what, tensor, tile: [i64; 2], along: usize| {
         let mut extents = tile;
         extents[along] = piece(tile[along], size);
+        let mut from = recipe.rows(tensor, along);
+        if let (Place::Global(global), Some(page), true) = (&mut from, recipe.page, recipe.paged && tensor != "Q") {
+            extents[1 - along] = recipe.box_of(n).unwrap_or(n);
+            global.page = page.into();
+        }
         TileCopy {
             name,
             what,
             tile,
             dtype,
-            from: recipe.rows(tensor, along),
+            from,
             to: Place::Shared(tensor),
             engine: Engine::Tma { extents, sharers: 1, rounds: false },
             guard: Guard::TensorMap,
@@ -66,7 +71,8 @@ pub(in super::super) fn sm90a(recipe: &Attention, own: &Own) -> Result<Tiling, L
     let [stage, store] = stores(recipe, [m, dv], CopyOp::StMatrix, [threads, values]);
     let q = tensor(["Q", "(BM,D,1)"], [m, d, 1], 1, Lives::Mainloop, Proxy::Async)?;
     let o = tensor(["O", "(BM,DV,1)"], [m, dv, 1], 1, Lives::Epilogue, Proxy::Generic)?;
-    let [consumer, producer] = registers(warpgroups, recipe.varlen || recipe.mask == Mask::Window || recipe.empties());
+    let looks = recipe.varlen || recipe.paged || recipe.mask == Mask::Window || recipe.empties();
+    let [consumer, producer] = registers(warpgroups, looks);
     let role = |task, threads: i64, registers| Role { task, threads: threads as u32, registers };
     let mut tiling = Tiling {
         tile: [m, dv, n],
