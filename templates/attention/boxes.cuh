@@ -2,8 +2,8 @@ using Page = [[ c.page() ]];  // keys of a page
 using Part = [[ c.part() ]];  // keys of a box: a step has one or more, each of one page
 static_assert(Page{} % Part{} == 0 && size<0>(TileK{}) % Part{} == 0, "pages and steps have whole boxes");
 
-// Where the keys of a sequence lie. An entry that names no page is taken for the nearest. Boxes behind the last key lie outside of all
-// pages, of which TMA makes zeros: no entry says where they are.
+// Where the keys of a sequence lie. An entry that names no page is taken for the nearest. Boxes behind the last key lie outside of
+// all pages: TMA makes zeros of them, and no entry is read.
 struct Pages
 {
   int const* table;
@@ -12,7 +12,9 @@ struct Pages
 
   CUTE_DEVICE
   Pages(Params const& params, Work const& work)
-    : table(static_cast<int const*>(params.table) + work.batch * params.table_stride0), pages(params.pages), len_k(work.len_k)
+    : table(static_cast<int const*>(params.table) + work.batch * params.table_stride0),
+      pages(params.pages),
+      len_k(work.len_k)
   {}
 
   CUTE_DEVICE

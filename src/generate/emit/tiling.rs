@@ -18,7 +18,7 @@ pub struct Alias {
 }
 
 impl Alias {
-    fn new(name: &str, ty: String, comment: &str) -> Self {
+    pub(crate) fn new(name: &str, ty: String, comment: &str) -> Self {
         Self { name: name.to_owned(), ty, comment: comment.to_owned() }
     }
 }

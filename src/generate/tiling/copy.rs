@@ -205,6 +205,17 @@ pub struct TileCopy {
 }
 
 impl TileCopy {
+    /// One without a guard, which is done with its instructions, of a whole tile.
+    pub fn new(
+        [name, what]: [&'static str; 2],
+        (tile, dtype): ([i64; 2], DType),
+        [from, to]: [Place; 2],
+        engine: Engine,
+    ) -> Self {
+        let (guard, completes) = (Guard::None, Completion::Program);
+        Self { name, what, tile, dtype, from, to, engine, guard, completes, split: None }
+    }
+
     /// The matrix in global memory that it reads or writes.
     pub fn global(&self) -> Option<Global> {
         [self.from, self.to].into_iter().find_map(|place| match place {

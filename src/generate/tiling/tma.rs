@@ -92,7 +92,8 @@ impl Tiling {
         // Lines of a page come by boxes of their own.
         let (in_pages, lines) = (global.page > 0, extents[1 - contiguous]);
         if in_pages && (global.page % lines != 0 || sharers != 1) {
-            let found = format!("{}: boxes of {lines} lines, shared by {sharers}, in pages of {}", copy.what, global.page);
+            let found =
+                format!("{}: boxes of {lines} lines, shared by {sharers}, in pages of {}", copy.what, global.page);
             flaws.push(Law::Box, found, "boxes that divide a page, of one CTA", "a box has the lines of one page");
         }
         if !whole || inner != piece || !(in_pages || shares == i64::from(sharers)) {

@@ -3,7 +3,6 @@
 use super::{Attention, Isa, Own, launch, tilings};
 use crate::arch::Targets;
 use crate::diagnostic::{Code, PlanError};
-use crate::dtype::DType;
 use crate::expr::Checked;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Draft, Entry, Fact, KernelPlan, Plan, Reference};
@@ -169,28 +168,24 @@ fn held(tiling: &Tiling) -> u64 {
 
 /// Settings that are none; whether the tiling can be looked at.
 fn refuse(recipe: &Attention, checks: &mut Checks) -> bool {
-    let is_half = matches!(recipe.dtype, DType::F16 | DType::Bf16);
-    let (found, because) = (format!("dtype={}", recipe.dtype), "tensor cores multiply factors of 16 bits here");
-    checks.require(is_half, Code::TileType, found, "f16 or bf16", because, "dtype=bf16");
-    let (found, required) = (format!("dtype_kv={}", recipe.dtype_kv()), format!("{}, or e4m3", recipe.dtype));
+    let mut fits = checks::halves(checks, recipe.dtype, "tensor cores multiply factors of 16 bits here");
     let because = "K and V become factors of 16 bits without rounding";
-    let is_kept = recipe.dtype_kv() == recipe.dtype || recipe.is_narrow();
-    checks.require(is_kept, Code::TileType, found, &required, because, "dtype_kv=e4m3");
-    let (mut fits, vector) = (is_half && is_kept, recipe.vector_kv().max(8));
+    fits &= checks::kept(checks, [recipe.dtype, recipe.dtype_kv()], because);
+    let vector = recipe.vector_kv().max(8) as u32;
     for (key, elements) in [("head", recipe.head), ("value", recipe.value())] {
-        let whole = i64::from(elements) % vector == 0 && (8..=LONGEST).contains(&elements);
         let because = "rows are copied in vectors of 16 bytes, and a row of O stays in registers";
-        let required = format!("a multiple of {vector}, up to {LONGEST}");
-        checks.require(whole, Code::TileSize, format!("{key}={elements}"), &required, because, &format!("{key}=64"));
-        fits &= whole;
+        fits &= checks::row(checks, key, elements, [vector, LONGEST], because);
     }
     let [_, step] = recipe.own(Isa::Sm80).tile;
     let split = recipe.split.map(i64::from);
     let (found, because) = (format!("split={}, {step} keys a step", split.unwrap_or(0)), "a CTA has whole steps");
     let whole = !recipe.paged || split.is_none_or(|split| split > 0 && step > 0 && split % step == 0);
     checks.require(whole, Code::TileDivides, found, "a multiple of the keys of a step", because, "split=512");
+    let (found, because) = (format!("page={}", recipe.page.unwrap_or(0)), "keys lie in pages where paged is true");
+    let in_pages = recipe.page.is_none_or(|page| recipe.paged && page > 0);
+    checks.require(in_pages, Code::TileSize, found, "1 or more, with paged=true", because, "paged=true page=64");
     let (found, because) = ("ctas=0".to_owned(), "each computes tiles");
-    checks.require(recipe.ctas > 0, Code::ThreadCount, found, "1 or more", because, "ctas=132") && fits
+    checks.require(recipe.ctas > 0, Code::ThreadCount, found, "1 or more", because, "ctas=132") && fits && in_pages
 }
 
 /// Settings of a text that are none; whether its tiling can be looked at.

@@ -10,7 +10,6 @@ use crate::emit::{self, Alias, Assertion};
 use crate::expr::{Checked, Compute, Helpers};
 use crate::plan::{ModeStride, Operand, Plan};
 use crate::tiling::{Arrivals, Lives, SmemTensor, Task, Tiling};
-use crate::units::Bytes;
 
 /// What the parts of a text share.
 struct Common<'a> {
@@ -34,7 +33,7 @@ struct Common<'a> {
     align: u64,
     aliases: Vec<Alias>,
     assertions: Vec<Assertion>,
-    tensors: Vec<Shared>,
+    tensors: &'a [SmemTensor],
     rows: Vec<Rows>,
     fragments: Fragments,
     keys: Keys,
@@ -93,20 +92,10 @@ struct Aux {
     strides: String,
 }
 
-/// An array in shared memory.
-struct Shared {
-    name: &'static str,
-    param: String,
-    element: &'static str,
-    align: Bytes,
-    lives: Lives,
-}
-
 /// An input with rows of a head.
 struct Rows {
     name: &'static str,
     param: String,
-    element: &'static str,
     /// The mode of its tiles that rows lie along.
     along: usize,
     /// Its shape: its tiles' modes, then heads and batches.
@@ -144,24 +133,14 @@ struct Sm90a<'a> {
 }
 
 impl Common<'_> {
-    fn living(&self, lives: Lives) -> impl Iterator<Item = &Shared> {
+    /// The tensors in shared memory that live for so long.
+    fn living(&self, lives: Lives) -> impl Iterator<Item = &SmemTensor> {
         self.tensors.iter().filter(move |tensor| tensor.lives == lives)
     }
 
-    fn kept(&self) -> impl Iterator<Item = &Shared> {
-        self.living(Lives::Kernel)
-    }
-
-    fn staged(&self) -> impl Iterator<Item = &Shared> {
-        self.living(Lives::Mainloop)
-    }
-
-    fn lent(&self) -> impl Iterator<Item = &Shared> {
-        self.living(Lives::Epilogue)
-    }
-
-    fn lends(&self) -> bool {
-        self.lent().count() > 0
+    /// The type of a tensor's elements, as the text calls it.
+    fn stored(&self, tensor: &str) -> &'static str {
+        if self.recipe.is_narrow() && matches!(tensor, "K" | "V") { "Stored" } else { "Element" }
     }
 
     /// The function of scores, if it empties steps.
@@ -264,41 +243,28 @@ fn rows(recipe: &Attention, operand: &Operand) -> Rows {
     let (keys, elements) = (operand.name != "Q", ["Head{}", "Value{}"][along].to_owned());
     let [b, sq, sk, hq, hk] = recipe.extents().map(|extent| format!("params.{}", extent.to_lowercase()));
     let (in_pages, [page, pages]) = (keys && recipe.paged, ["page", "pages"].map(|of| format!("params.{of}")));
-    let (rows, heads) = if in_pages { (page, hk) } else if keys { (sk, hk) } else { (sq, hq) };
+    let (rows, heads) = if in_pages {
+        (page, hk)
+    } else if keys {
+        (sk, hk)
+    } else {
+        (sq, hq)
+    };
     let tile = if along == 0 { [rows, elements] } else { [elements, rows] };
     let batches = if in_pages { Some(pages) } else { (!recipe.varlen).then_some(b) };
     let modes: Vec<String> = tile.into_iter().chain([heads]).chain(batches).collect();
-    let element = stored(recipe, operand.name);
-    Rows {
-        name: operand.name,
-        param: operand.param.clone(),
-        element,
-        along,
-        shape: format!("make_shape({})", modes.join(", ")),
-    }
-}
-
-/// The type of a tensor's elements, as the text calls it.
-fn stored(recipe: &Attention, tensor: &str) -> &'static str {
-    if recipe.is_narrow() && matches!(tensor, "K" | "V") { "Stored" } else { "Element" }
-}
-
-fn shared(recipe: &Attention, tensor: &SmemTensor) -> Shared {
-    let (name, param, element) = (tensor.name, tensor.name.to_lowercase(), stored(recipe, tensor.name));
-    Shared { name, param, element, align: tensor.align, lives: tensor.lives }
+    let shape = format!("make_shape({})", modes.join(", "));
+    Rows { name: operand.name, param: operand.param.clone(), along, shape }
 }
 
 /// The types of elements: those of Q and O, and of K and V where they are narrower.
 fn elements(recipe: &Attention) -> Vec<Alias> {
-    let alias = |name: &str, ty: &str, comment: &str| Alias {
-        name: name.to_owned(),
-        ty: ty.to_owned(),
-        comment: comment.to_owned(),
-    };
-    let element = emit::element(recipe.dtype);
+    let element = emit::element(recipe.dtype).to_owned();
     match recipe.is_narrow() {
-        false => vec![alias("Element", element, "Q, K, V and O")],
-        true => vec![alias("Element", element, "Q and O"), alias("Stored", "float_e4m3_t", "K and V")],
+        false => vec![Alias::new("Element", element, "Q, K, V and O")],
+        true => {
+            vec![Alias::new("Element", element, "Q and O"), Alias::new("Stored", "float_e4m3_t".to_owned(), "K and V")]
+        }
     }
 }
 
@@ -341,7 +307,7 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         align: tiling.smem.iter().map(|tensor| tensor.align.0).max().unwrap_or(16),
         aliases: all().flat_map(Tiling::aliases).collect(),
         assertions: all().flat_map(Tiling::assertions).collect(),
-        tensors: tiling.smem.iter().map(|tensor| shared(recipe, tensor)).collect(),
+        tensors: &tiling.smem,
         rows: plan.operands().iter().take(3).map(|operand| rows(recipe, operand)).collect(),
         fragments: if recipe.is_narrow() { Fragments::Widened } else { Fragments::Loaded },
         keys: if recipe.paged { Keys::InPages } else { Keys::InRows },

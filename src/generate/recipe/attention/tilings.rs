@@ -14,7 +14,7 @@ use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
 use crate::plan::{Int, IntOp};
 use crate::tiling::{
     Axis, Completion, CopyOp, Engine, Factor, Global, Guard, Inner, Lives, Order, Pipeline, Place, Proxy, ReduceOp,
-    Reduced, Role, Scope, SmemTensor, Takes, Task, TileCopy, TileMma, TileReduce, Tiling,
+    Reduced, Role, Scope, SmemTensor, Takes, Task, TileCopy, TileMma, TileReduce, Tiling, flat,
 };
 use crate::units::Bytes;
 
@@ -154,27 +154,12 @@ fn rings(stages: i64, completes: Completion) -> Vec<Pipeline> {
 
 /// O from accumulators to shared memory, and from there to global memory in vectors of 16 bytes.
 fn stores(recipe: &Attention, tile: [i64; 2], stages_by: CopyOp, [threads, values]: [Layout; 2]) -> [TileCopy; 2] {
-    let stage = TileCopy {
-        name: "StageO",
-        what: "staging of O",
-        tile,
-        dtype: recipe.dtype,
-        from: Place::Fragments("Output", Operand::C),
-        to: Place::Shared("O"),
-        engine: Engine::Fragments(stages_by),
-        guard: Guard::None,
-        completes: Completion::Program,
-        split: None,
-    };
-    let store = TileCopy {
-        name: "CopyO",
-        what: "store of O",
-        from: Place::Shared("O"),
-        to: recipe.rows("O", 1),
-        engine: Engine::Threads { op: CopyOp::Universal(ALIGN), threads, values },
-        guard: Guard::Predicate,
-        ..stage.clone()
-    };
+    let (of, lies) = ((tile, recipe.dtype), Place::Shared("O"));
+    let places = [Place::Fragments("Output", Operand::C), lies];
+    let stage = TileCopy::new(["StageO", "staging of O"], of, places, Engine::Fragments(stages_by));
+    let engine = Engine::Threads { op: CopyOp::Universal(ALIGN), threads, values };
+    let store = TileCopy::new(["CopyO", "store of O"], of, [lies, recipe.rows("O", 1)], engine);
+    let store = TileCopy { guard: Guard::Predicate, ..store };
     [stage, store]
 }
 
@@ -184,51 +169,23 @@ pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError>
     let all = 32 * warps;
     let factors = in_atoms(dtype);
     let mma = |name, tiles, tile, a| {
-        Ok::<_, LayoutError>(TileMma {
-            name,
-            tiles,
-            tile,
-            atom: format!("SM80_16x8x16_F32{factors}F32_TN"),
-            atoms: Layout::new(
-                IntTuple::tuple([warps, 1, 1].map(IntTuple::int))?,
-                IntTuple::tuple([1, 0, 0].map(IntTuple::int))?,
-            )?,
-            // Two atoms along N, so that ldmatrix.x4 fills whole fragments of B.
-            permutation: Some(Tiler::Tuple(
-                [ATOM * warps, ATOM, ATOM].map(|extent| Tiler::Shape(IntTuple::int(extent))).into(),
-            )),
-            a,
-            b: Factor::Fragments,
-            promotion: None,
-        })
+        let atoms = flat([(warps, 1), (1, 0), (1, 0)])?;
+        let atom = (format!("SM80_16x8x16_F32{factors}F32_TN"), atoms);
+        // Two atoms along N, so that ldmatrix.x4 fills whole fragments of B.
+        let over = [ATOM * warps, ATOM, ATOM].map(|extent| Tiler::Shape(IntTuple::int(extent)));
+        let mma = TileMma::new((name, tiles), tile, atom, [a, Factor::Fragments]);
+        Ok::<_, LayoutError>(TileMma { permutation: Some(Tiler::Tuple(over.into())), ..mma })
     };
     let load = |name, what, to, [x, y]: [i64; 2], along: usize| {
         let rows_and_elements = if along == 1 { [x, y, VECTOR] } else { [y, x, VECTOR] };
         let [threads, values] = threads(rows_and_elements, all, along == 1)?;
-        Ok::<_, LayoutError>(TileCopy {
-            name,
-            what,
-            tile: [x, y],
-            dtype,
-            from: recipe.rows(to, along),
-            to: Place::Shared(to),
-            engine: Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads, values },
-            guard: Guard::ZeroFill,
-            completes: Completion::CpAsyncGroup,
-            split: None,
-        })
+        let engine = Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads, values };
+        let copy = TileCopy::new([name, what], ([x, y], dtype), [recipe.rows(to, along), Place::Shared(to)], engine);
+        Ok::<_, LayoutError>(TileCopy { guard: Guard::ZeroFill, completes: Completion::CpAsyncGroup, ..copy })
     };
-    let fragment = |name, what, from, tile, (mma, operand), op| TileCopy {
-        name,
-        what,
-        tile,
-        dtype,
-        from: Place::Shared(from),
-        to: Place::Fragments(mma, operand),
-        engine: Engine::Fragments(op),
-        guard: Guard::None,
-        completes: Completion::Program,
-        split: None,
+    let fragment = |name, what, from, tile, (mma, operand), op| {
+        let places = [Place::Shared(from), Place::Fragments(mma, operand)];
+        TileCopy::new([name, what], (tile, dtype), places, Engine::Fragments(op))
     };
     let tensor = |names, extents, along, lives| {
         let tensor = match recipe.paged {
