@@ -62,6 +62,7 @@ const BY_DIGEST: [(&[&str], &str, &str); 34] = [
             "attention/pages.cuh",
             "attention/combine.cuh",
             "attention/copy_rows.cuh",
+            "attention/keys_of.cuh",
             "attention/load_pages.cuh",
             "attention/mainloop_pages.cuh",
             "attention/parts.cuh",

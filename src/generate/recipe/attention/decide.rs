@@ -105,7 +105,8 @@ fn text(text: Text, name: &str, targets: &Targets) -> Plan {
         ..Draft::of(recipe, &name, targets)
     };
     // SAFETY: the proofs of its tiling show that copies stay inside or are guarded, and that the tiles of CTAs are apart; the rule
-    // refuses rows that are not aligned, heads that do not fit together, and what overflows.
+    // refuses rows that are not aligned, heads that do not fit together, and what overflows. Starts, lengths and numbers of pages, which
+    // the device reads, are clamped to what there is.
     let plan = unsafe { draft.of_tensors().plan(text) };
     let accessed = shared.into_iter().filter(|tensor| !tensor.accesses.is_empty());
     plan.with_facts(facts).with_shared(accessed.collect())
@@ -215,7 +216,7 @@ fn refuse_own(recipe: &Attention, own: &Own, checks: &mut Checks) -> bool {
     let staged = (1..=8).contains(&stages);
     let because = "K and V have a place for each stage";
     checks.require(staged, Code::Stages, format!("{stages} stages"), "1 to 8", because, ring);
-    let boxes = isa == Isa::Sm80 || recipe.box_of(n).is_some();
+    let boxes = isa == Isa::Sm80 || recipe.page.is_none() || recipe.box_of(n).is_some();
     let found = format!("page={}, {n} keys a step", recipe.page.unwrap_or(0));
     let required = "a multiple of 8 that divides the keys of a step, or that these divide";
     checks.require(boxes, Code::TileDivides, found, required, "TMA copies keys of one page at once", "page=64");

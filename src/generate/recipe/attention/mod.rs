@@ -293,6 +293,7 @@ impl Recipe for Attention {
         ] {
             name += if is { suffix } else { "" };
         }
+        self.page.into_iter().for_each(|page| name += &format!("_page{page}"));
         name
     }
 }
