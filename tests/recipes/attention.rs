@@ -350,12 +350,6 @@ const BY_TMA_DEFECTS: &[Defect] = &[
         to: "v_of(params, {pages.of(key - key % 32), work.v.head})",
     },
     Defect {
-        what: "a page that is none",
-        settings: LONG_PAGES_BY_TMA,
-        from: "cute::min(table[key / Page{}], pages - 1)",
-        to: "cute::min(table[key / Page{}], pages)",
-    },
-    Defect {
         what: "the table of another sequence",
         settings: LONG_PAGES_BY_TMA,
         from: "work.batch * params.table_stride0",
