@@ -1,8 +1,8 @@
   __shared__ Pages::Offsets offsets;
   Pages pages(params, work.batch, offsets);
   auto const ptr_Q = static_cast<Element const*>(params.q) + work.q.sequence * params.q_[[ c.recipe.modes("o")[0] ]];
-  auto const ptr_K = static_cast<[[ c.rows[1].element ]] const*>(params.k) + work.k.head * params.k_head;
-  auto const ptr_V = static_cast<[[ c.rows[2].element ]] const*>(params.v) + work.k.head * params.v_head;
+  auto const ptr_K = static_cast<[[ c.stored("K") ]] const*>(params.k) + work.k.head * params.k_head;
+  auto const ptr_V = static_cast<[[ c.stored("V") ]] const*>(params.v) + work.k.head * params.v_head;
 {%- if c.emptied().is_some() %}
   Walk of_k(all);
   Walk of_v(of_k);

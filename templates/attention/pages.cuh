@@ -20,8 +20,8 @@ using namespace cute;
 {% include "attention/types.cuh" %}
 
 struct Stages {
-{%- for t in c.staged() %}
-  alignas([[ t.align.0 ]]) [[ t.element ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- for t in c.living(Lives::Mainloop) %}
+  alignas([[ t.align.0 ]]) [[ c.stored(t.name) ]] [[ t.name.to_lowercase() ]][cosize_v<Smem[[ t.name ]]>];
 {%- endfor %}
 };
 

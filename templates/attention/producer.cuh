@@ -24,11 +24,7 @@ produce(Params const& params, SharedStorage& shared)
   while (works.next(work)) {
     Steps const all(params, work);
     Tensor gQ = local_tile(q_of(params, work.q), TileQ{}, make_coord(work.first / size<0>(TileQ{}), _0{}));  // (BM,D)
-    Tensor gK = local_tile(k_of(params, work.k), TileK{}, make_coord(_, _0{}));                          // (BN,D,steps)
-    Tensor gV = local_tile(v_of(params, work.v), TileV{}, make_coord(_0{}, _));                          // (DV,BN,steps)
-    auto const of_q = parts(TmaQ{}, sQ, gQ);                                                   // (TMA), (TMA,1)
-    auto const of_k = parts(TmaK{}, sK, gK);                                                   // (TMA,steps), (TMA,STAGES)
-    auto const of_v = parts(TmaV{}, sV, gV);                                                   // (TMA,steps), (TMA,STAGES)
+[[ c.keys ]]
     auto const fill_k = [&](int i) {
       if (i < all.count) {
         fill(TmaK{}, params.map_k, shared.barriers.keys, at.k, get<0>(of_k)(_,all.at(i)), get<1>(of_k));

@@ -1,3 +1,3 @@
-  auto const ptr_[[ t.name ]] = static_cast<[[ t.element ]] const*>(params.[[ t.param ]])
+  auto const ptr_[[ t.name ]] = static_cast<[[ c.stored(t.name) ]] const*>(params.[[ t.param ]])
                      + work.[[ t.param ]].sequence * params.[[ t.param ]]_[[ c.recipe.modes("o")[0] ]]
                      + work.[[ t.param ]].head * params.[[ t.param ]]_head;

@@ -12,7 +12,7 @@
     }
     int const before = __shfl_up_sync(0xffffffff, end, 1);
     int const own    = lane == 0 ? begin : before;
-{%- if c.recipe.paged %}
+{%- if c.splits() %}
     int const rows   = (end - own) * group_of(params);
     int const tiles  = sequence <= params.starts ? ceil_div(rows, size<0>(TileQ{})) : 0;
 {%- else %}
@@ -32,11 +32,7 @@
       int const len_q = __shfl_sync(0xffffffff, end, by) - at_q;
       int const tile  = number - ahead - __shfl_sync(0xffffffff, through - tiles, by);
       bool const has_keys = at > 0 && at < params.starts;
-{% if c.recipe.paged -%}
-{% include "attention/found_pages.cuh" %}
-{%- else -%}
-{% include "attention/found.cuh" %}
-{%- endif %}
+[[ c.found ]]
     }
     ahead += __shfl_sync(0xffffffff, through, 31);
     begin  = __shfl_sync(0xffffffff, end, 31);

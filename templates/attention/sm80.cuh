@@ -19,16 +19,16 @@ using namespace cute;
 {% include "attention/types.cuh" %}
 
 struct Stages {
-{%- for t in c.staged() %}
-  alignas([[ t.align.0 ]]) [[ t.element ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- for t in c.living(Lives::Mainloop) %}
+  alignas([[ t.align.0 ]]) [[ c.stored(t.name) ]] [[ t.name.to_lowercase() ]][cosize_v<Smem[[ t.name ]]>];
 {%- endfor %}
 };
 
 union SharedStorage {
   Stages stages;
   // The epilogue reuses them after the last step.
-{%- for t in c.lent() %}
-  alignas([[ t.align.0 ]]) [[ t.element ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- for t in c.living(Lives::Epilogue) %}
+  alignas([[ t.align.0 ]]) [[ c.stored(t.name) ]] [[ t.name.to_lowercase() ]][cosize_v<Smem[[ t.name ]]>];
 {%- endfor %}
 };
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");

@@ -30,25 +30,31 @@ constexpr bool shares_registers = [[ registers[0] ]] > 0;
 {% include "attention/barriers.cuh" %}
 
 struct SharedStorage {
-{%- for t in c.kept() %}
-  alignas([[ t.align.0 ]]) Element [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- for t in c.living(Lives::Kernel) %}
+  alignas([[ t.align.0 ]]) Element [[ t.name.to_lowercase() ]][cosize_v<Smem[[ t.name ]]>];
 {%- endfor %}
   union {
-{%- for t in c.staged() %}
-    alignas([[ t.align.0 ]]) Element [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- for t in c.living(Lives::Mainloop) %}
+    alignas([[ t.align.0 ]]) Element [[ t.name.to_lowercase() ]][cosize_v<Smem[[ t.name ]]>];
 {%- endfor %}
-{%- for t in c.lent() %}
-    alignas([[ t.align.0 ]]) Element [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{%- for t in c.living(Lives::Epilogue) %}
+    alignas([[ t.align.0 ]]) Element [[ t.name.to_lowercase() ]][cosize_v<Smem[[ t.name ]]>];
 {%- endfor %}
   };
   Barriers barriers;
 };
-constexpr bool lends = [[ c.lends() ]];  // whether O lies in the memory of Q, which is then loaded late
+constexpr bool lends = [[ c.living(Lives::Epilogue).count() > 0 ]];  // whether O lies in the memory of Q, which is then loaded late
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
 {% include "attention/mask.cuh" %}
 
 {% include "attention/work.cuh" %}
+{%- if c.recipe.paged %}
+
+{% include "attention/keys_of.cuh" %}
+
+{% include "attention/boxes.cuh" %}
+{%- endif %}
 
 {% include "attention/work_of.cuh" %}
 

@@ -36,7 +36,7 @@
     at.v.advance();
   };
   auto const clear_first = [&](int i) {
-    if constexpr (Work::packed) {
+    if constexpr ([[ c.shares_steps() ]]) {
       if (i == 0) {
         values.full[at.v.stage].wait(at.v.phase);
         clear_tail(all, work.len_k, sV(_,_,at.v.stage));

@@ -18,6 +18,6 @@ auto
 {
   Tensor all = Tma[[ t.name ]]{}.get_tma_tensor([[ t.shape ]]);  // (..) -> TMA coordinate
   int const head = int(at.head * params.[[ t.param ]]_head);
-  return rows_of<[[ t.along ]]>(all, head, at.sequence, params.[[ t.param ]]_[[ c.recipe.modes("o")[0] ]]);
+  return rows_of<[[ t.along ]]>(all, head, at.sequence, params.[[ t.param ]]_[[ c.recipe.modes(t.param)[0] ]]);
 }
 {% endfor %}

@@ -17,5 +17,5 @@ work_of(Params const& params, int number)
   int const head  = (group + among % heads) % params.hq;
   int const batch = (group + among % heads) / params.hq;
   Place const keys{batch, head / (params.hq / params.hk)};
-  return {{batch, head}, keys, keys, first_query(among / heads, tiles), params.sq, params.sk, batch};
+  return {{batch, head}, keys, keys, first_query(among / heads, tiles), params.sq, [[ c.len_k() ]], batch};
 }

@@ -19,7 +19,7 @@ use crate::catalogue::for_arch;
 use crate::kernels::attention::{packed, paged, sized};
 use crate::kernels::{Kernel, Problem, Tensors};
 use crate::needed::each_of;
-use crate::own::{BOUNDED, built, is_right, launch, program};
+use crate::own::{BOUNDED, built, is_right, launch, program, targets};
 use crate::whole;
 
 /// Parts of the names of the catalogue's kernels.
@@ -32,19 +32,31 @@ const SINKS: &str = "sinks";
 const EMPTIED: &str = "lse_scored";
 const PAGED: &str = "causal_paged";
 const NARROW: &str = "e4m3";
+/// Pages of 64 keys, which TMA copies: two to a step. And those of 256 for sequences one after the other, of two steps each.
+const PAGES: &str = "ptx_pages64";
+const PAGES_VARLEN: &str = "ptx_pages256";
+/// Which are in no catalogue.
+const BY_PAGES: [(&str, &str); 2] = [
+    (PAGES, "dtype=bf16\nhead=64\nmask=causal\npaged=true\npage=64\nlse=true"),
+    (PAGES_VARLEN, "head=128\nvalue=72\nmask=window\nvarlen=true\npaged=true\npage=256\nlse=true\nsinks=true"),
+];
 
 /// The catalogue's, each for sm_80 and for sm_90a; pages have one text. nvcc makes those that a test asks for.
 static KERNELS: LazyLock<Vec<(Kernel, OnceLock<String>)>> = LazyLock::new(|| {
     let of = |arch| for_arch(arch).into_iter().filter(|kernel| kernel.plan.family() == Attention::FAMILY);
     let of_sm90a = of(Arch::Sm90a).filter(|kernel| !kernel.plan.name().contains("paged"));
-    of(Arch::Sm80).chain(of_sm90a).map(|kernel| (kernel, OnceLock::new())).collect()
+    let by_pages = BY_PAGES.iter().map(|(stem, settings)| {
+        let recipe = Attention::from_settings(&Settings::parse_lines(settings)).expect("settings");
+        Kernel::new(stem, 0, &recipe, &targets()).expect("a right recipe")
+    });
+    of(Arch::Sm80).chain(of_sm90a).chain(by_pages).map(|kernel| (kernel, OnceLock::new())).collect()
 });
 
 /// The texts of a kernel.
 fn named(part: &str) -> Vec<(&'static Kernel, &'static str)> {
     let named = KERNELS.iter().filter(|(kernel, _)| kernel.plan.name().contains(part));
     let all: Vec<_> = named.map(|(kernel, text)| (kernel, text.get_or_init(|| built(kernel)).as_str())).collect();
-    assert_eq!(all.len(), if matches!(part, PAGED | NARROW) { 1 } else { 2 }, "texts of {part}");
+    assert_eq!(all.len(), if matches!(part, PAGED | NARROW | PAGES | PAGES_VARLEN) { 1 } else { 2 }, "texts of {part}");
     all
 }
 
@@ -234,6 +246,20 @@ cases! {
         (NARROW, Fill::Integers, &[(Paged([1, 48], &[200, 64, 1], [8, 2]), SCALE), (Paged([9, 256], &[130], [3, 3]), SCALE)]),
         (NARROW, Fill::Normal, &[(Paged([70, 16], &[200, 0, 70, 33, 5], [4, 2]), SCALE), (Paged([4, 16], &MANY, [2, 1]), SCALE)]),
     ];
+    /// Pages that TMA copies: lengths around pages and steps, none, a single key, groups of heads, chunks of queries, and NaN.
+    pages_by_tma: [
+        (PAGES, Fill::Integers, &[(Paged([130, 64], &[300, 64, 1], [4, 2]), SCALE), (Paged([70, 64], &[129, 0, 65], [3, 1]), SCALE)]),
+        (PAGES, Fill::Normal, &[
+            (Paged([1, 64], &[63, 127, 128], [2, 1]), SCALE), (Paged([129, 64], &[257, 191], [2, 2]), &[-0.125]),
+            (Paged([5, 64], &[0, 0], [2, 1]), SCALE), (Paged([200, 64], &[70, 400], [1, 1]), SCALE), (Paged([3, 64], &[130], [8, 2]), &[0.0]),
+        ]),
+        (PAGES, Fill::Specials, &[(Paged([66, 64], &[129, 70], [2, 1]), SCALE)]),
+        (PAGES_VARLEN, Fill::Normal, &[
+            (Paged([130, 256], &[300, 256, 1], [4, 2]), SCALE), (Paged([70, 256], &[129, 0, 65], [3, 1]), &[0.125, 40.0, 3.0]),
+            (Paged([4, 256], &MANY, [2, 1]), SCALE), (Paged([200, 256], &[600, 70], [2, 1]), &[0.125, 100.0, 0.0]),
+        ]),
+        (PAGES_VARLEN, Fill::Integers, &[(Paged([65, 256], &[511, 513], [2, 1]), &[0.125, -1.0, 0.0])]),
+    ];
     /// Masks that are functions of scores: a prefix, a window, both with a hole between them, queries without a key, all keys, none, and NaN.
     steps_that_a_function_empties: [
         (EMPTIED, Fill::Normal, &[
@@ -304,6 +330,21 @@ fn case_12_tables_and_starts_that_are_broken() {
         let entries = [(3, vec![0, 1], 1_048_576.0), (3, vec![1, 0], -5.0), (4, vec![1], 1e6), (4, vec![2], -3.0)];
         problem.planted.extend(entries);
         is_right(kernel, program(kernel, text), [problem]);
+    }
+    for (part, page) in [(PAGES, 64), (PAGES_VARLEN, 256)] {
+        let (kernel, text) = named(part)[0];
+        let mut problem = paged(&kernel.plan, [70, page], &[600, 70, 40], [4, 2], SCALE, Fill::Normal, 1);
+        let at = |name: &str| kernel.plan.operands().iter().position(|operand| operand.name == name).expect("there");
+        let entries = [([0, 1], 1_048_576.0), ([0, 2], 2_147_483_520.0), ([1, 0], -5.0), ([2, 0], -2_147_483_648.0)];
+        problem.planted.extend(entries.map(|(entry, number)| (at("Table"), entry.to_vec(), number)));
+        problem.planted.extend([(at("Lengths"), vec![1], 1e6), (at("Lengths"), vec![2], -3.0)]);
+        is_right(kernel, program(kernel, text), [problem]);
+        let bound = |page: i64| {
+            let extents: &[i64] =
+                if part == PAGES { &[1, 70, 3, 4, 2, 6, page] } else { &[3, 70, 3, 4, 2, 6, page, 2] };
+            kernel.plan.bind_with(&views(kernel, extents), &SCALE[..kernel.plan.scalars().len()])
+        };
+        assert!(bound(page).is_ok() && bound(page / 2).is_err() && bound(2 * page).is_err(), "{kernel}");
     }
     for (kernel, text) in named(VARLEN) {
         let mut problem = packed(&kernel.plan, [&[40, 30], &[40, 30]], [1, 1], SCALE, Fill::Normal, 8);
@@ -381,18 +422,20 @@ fn case_17_waits_are_needed() {
         println!("{kernel}: {needed} needed, {spare} spare");
         assert!(needed > 0, "{kernel}");
     }
-    let (kernel, text) = named(PAGED)[0];
-    let problem = |scale| paged(&kernel.plan, [2, 16], &[129, 40], [4, 2], &[scale], Fill::Normal, 1);
-    let problems = vec![problem(0.125), problem(-0.125)];
-    assert!(each_of(kernel, text, problems).0 > 0, "{kernel}");
+    for (part, sizes, lengths) in [(PAGED, [2, 16], [129, 40]), (PAGES, [130, 64], [300, 70])] {
+        let (kernel, text) = named(part)[0];
+        let problem = |scale| paged(&kernel.plan, sizes, &lengths, [4, 2], &[scale], Fill::Normal, 1);
+        assert!(each_of(kernel, text, vec![problem(0.125), problem(-0.125)]).0 > 0, "{kernel}");
+    }
 }
 
 /// flashinfer#5252: nearly all wrong where one instruction is late. With any seed, which delays other warps, the result is the same.
 #[test]
 fn case_18_delays_change_nothing() {
-    for part in [WINDOW, VARLEN, PAGED] {
+    for part in [WINDOW, VARLEN, PAGED, PAGES] {
         for (kernel, text) in named(part) {
             let of = match part {
+                PAGES => Paged([130, 64], &[300, 70], [4, 2]),
                 PAGED => Paged([2, 16], &[129, 40], [4, 2]),
                 VARLEN => Packed([&[129, 3, 70], &[70, 130, 70]], [2, 1]),
                 _ => Dense([1, 130, 200, 2, 1]),

@@ -325,7 +325,72 @@ const SCORED_BY_TMA: &str = "head=16\nmask=causal\nvarlen=true\nsinks=true\ntile
 /// Warpgroups leave out steps of their own, and all those that are empty for both.
 const EMPTIED_BY_TMA: &str = "head=16\nvarlen=true\nlse=true\ntile=128x32\nctas=3\nscore=|s, b, h, q, k; reach| select(q - k < reach * (h + 1) && k <= q || k < 3, s, -inf)";
 
+/// Steps of several pages, and pages of several steps; the last page has rows that are nobody's.
+const PAGES_BY_TMA: &str =
+    "dtype=bf16\nhead=40\nvalue=72\nmask=causal\npaged=true\npage=16\nlse=true\ntile=128x32\nctas=3";
+const LONG_PAGES_BY_TMA: &str = "head=16\nmask=window\nvarlen=true\npaged=true\npage=64\ntile=64x32\nctas=3\nsinks=true\nscore=|s, b, h, q, k, bias| s + bias - abs(q - k)\naux=f32:(?,?,1)";
+
 const BY_TMA_DEFECTS: &[Defect] = &[
+    Defect {
+        what: "the page of another key",
+        settings: PAGES_BY_TMA,
+        from: "table[key / Page{}]",
+        to: "table[key / Page{} / 2]",
+    },
+    Defect {
+        what: "keys of another row of the page",
+        settings: LONG_PAGES_BY_TMA,
+        from: "make_coord(key % Page{} / Part{}, _0{})",
+        to: "make_coord(_0{}, _0{})",
+    },
+    Defect {
+        what: "values of the page of keys ahead",
+        settings: PAGES_BY_TMA,
+        from: "v_of(params, {pages.of(key), work.v.head})",
+        to: "v_of(params, {pages.of(key - key % 32), work.v.head})",
+    },
+    Defect {
+        what: "the table of another sequence",
+        settings: LONG_PAGES_BY_TMA,
+        from: "work.batch * params.table_stride0",
+        to: "0 * params.table_stride0",
+    },
+    Defect {
+        what: "a box of a step that is not copied",
+        settings: PAGES_BY_TMA,
+        from: "part < size<0>(TileK{}) / Part{}",
+        to: "part < 1",
+    },
+    Defect {
+        what: "a stage that is waited for after its first box",
+        settings: PAGES_BY_TMA,
+        from: "arrive_and_expect_tx(sizeof(Element) * size<0>(dst));",
+        to: "arrive_and_expect_tx(sizeof(Element) * size<0>(dst) / 2);",
+    },
+    Defect {
+        what: "keys that are multiplied before they are there",
+        settings: PAGES_BY_TMA,
+        from: "auto const multiply_k = [&] {\n    keys.full[at.k.stage].wait(at.k.phase);",
+        to: "auto const multiply_k = [&] {",
+    },
+    Defect {
+        what: "a stage that is filled while it is read",
+        settings: PAGES_BY_TMA,
+        from: "ring.empty[at.stage].wait(at.phase ^ 1);",
+        to: "if (sizeof(ring.full) == sizeof(ring.full[0])) ring.empty[at.stage].wait(at.phase ^ 1);",
+    },
+    Defect {
+        what: "rows behind the last key of a page",
+        settings: PAGES_BY_TMA,
+        from: "tail(i % size<0>(tail), i / size<0>(tail)) = Element(0.0f)",
+        to: "(void)tail",
+    },
+    Defect {
+        what: "the keys of another sequence",
+        settings: LONG_PAGES_BY_TMA,
+        from: "keys_of(params, at - 1)",
+        to: "keys_of(params, 0)",
+    },
     Defect {
         what: "steps that are empty for the first query alone",
         settings: EMPTIED_BY_TMA,

@@ -3,8 +3,8 @@
 use super::cute::{int, layout_type, shape_type, swizzled_type, tuple_type};
 use crate::atom::{Operand, TiledCopy};
 use crate::dtype::DType;
-use crate::layout::{IntTuple, Tiler};
-use crate::tiling::{CopyOp, Engine, Factor, Guard, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
+use crate::layout::{IntTuple, Layout, Tiler, composition};
+use crate::tiling::{CopyOp, Engine, Factor, Global, Guard, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
 
 /// `using name = type;  // comment`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Alias {
 }
 
 impl Alias {
-    fn new(name: &str, ty: String, comment: &str) -> Self {
+    pub(crate) fn new(name: &str, ty: String, comment: &str) -> Self {
         Self { name: name.to_owned(), ty, comment: comment.to_owned() }
     }
 }
@@ -116,6 +116,19 @@ impl TileCopy {
         format!("TiledCopy<{}, {tv}, {tiler}>", self.atom_ty(op))
     }
 
+    /// What TMA fills at once, as a layout in shared memory and its extents: the tile, or of one that lies in pages a part.
+    fn boxed(&self, tensor: &SmemTensor, global: Global, extents: &[i64; 2]) -> Option<(String, [i64; 2])> {
+        let (lines, mut part) = (1 - global.contiguous, self.tile);
+        if global.page == 0 || extents[lines] == part[lines] {
+            return Some((format!("Smem{}", tensor.name), part));
+        }
+        part[lines] = extents[lines];
+        let mut modes: Vec<Layout> = tensor.layout.modes().collect();
+        modes[lines] = composition(&modes[lines], &Layout::mode_of(part[lines], 1).ok()?).ok()?;
+        let layout = Layout::from_modes(modes).ok()?;
+        Some((SmemTensor { layout, ..tensor.clone() }.ty(), part))
+    }
+
     fn ty(&self, tiling: &Tiling) -> Option<String> {
         match (&self.engine, self.to) {
             (Engine::Threads { op, threads, values }, _) => {
@@ -125,19 +138,20 @@ impl TileCopy {
             (Engine::Fragments(op), _) if self.maker().is_some() => {
                 Some(self.tiled_ty(*op, &tiling.tiled_as_fragments(self).ok()??))
             }
-            (Engine::Tma { sharers, rounds, .. }, to) => {
+            (Engine::Tma { extents, sharers, rounds }, to) => {
                 let (global, name) = self.in_global_and_shared()?;
                 let op = match (to, sharers) {
                     (Place::Global(_), _) => "SM90_TMA_STORE",
                     (_, 1) => "SM90_TMA_LOAD",
                     _ => "SM90_TMA_LOAD_MULTICAST",
                 };
-                let (tile, sharers) = (shape_type(self.tile), int((*sharers).into()));
+                let (smem, tile) = self.boxed(tiling.smem(name)?, global, extents)?;
+                let (tile, sharers) = (shape_type(tile), int((*sharers).into()));
                 let strides = if global.contiguous == 1 { ["int64_t", "_1"] } else { ["_1", "int64_t"] };
                 let outer = core::iter::repeat_n("int64_t", global.outer);
                 let strides = strides.into_iter().chain(outer).collect::<Vec<_>>().join(",");
                 let element = if *rounds { "tfloat32_t" } else { element(self.dtype) };
-                Some(format!("Tma<{op}, {element}, Stride<{strides}>, Smem{name}, {tile}, {sharers}>"))
+                Some(format!("Tma<{op}, {element}, Stride<{strides}>, {smem}, {tile}, {sharers}>"))
             }
             // Whole tiles: no element has a predicate of its own.
             (Engine::Fragments(op), Place::Global(global)) if global.whole => Some(self.atom_ty(*op)),

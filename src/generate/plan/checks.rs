@@ -193,6 +193,26 @@ pub fn register_need(in_flight: Bytes, threads: u32) -> (u64, u64) {
     (in_flight.0.div_ceil(4) + OVERHEAD, Arch::MAX_REGISTERS_PER_THREAD.min(per_block))
 }
 
+/// Whether a type is that of factors of 16 bits.
+pub fn halves(checks: &mut Checks, dtype: DType, because: &str) -> bool {
+    let is = matches!(dtype, DType::F16 | DType::Bf16);
+    checks.require(is, Code::TileType, format!("dtype={dtype}"), "f16 or bf16", because, "dtype=bf16")
+}
+
+/// Whether K and V have the type of what is beside them, or 8 bits.
+pub fn kept(checks: &mut Checks, [dtype, dtype_kv]: [DType; 2], because: &str) -> bool {
+    let is = [dtype, DType::E4m3].contains(&dtype_kv);
+    let (found, required) = (format!("dtype_kv={dtype_kv}"), format!("{dtype}, or e4m3"));
+    checks.require(is, Code::TileType, found, &required, because, "dtype_kv=e4m3")
+}
+
+/// Whether rows of a setting's elements are whole vectors, up to the longest.
+pub fn row(checks: &mut Checks, key: &str, elements: u32, [vector, most]: [u32; 2], because: &str) -> bool {
+    let whole = elements.is_multiple_of(vector) && (8..=most).contains(&elements);
+    let required = format!("a multiple of {vector}, up to {most}");
+    checks.require(whole, Code::TileSize, format!("{key}={elements}"), &required, because, &format!("{key}=64"))
+}
+
 /// The function in a compute type that has its operations, or each operation that it has not.
 pub fn traced(checks: &mut Checks, function: &Function, compute: Compute) -> Option<Checked> {
     let errors = match function.check(compute) {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::given::Tensors;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::int::Int;
-use crate::plan::Abi;
+use crate::int::{Int, IntOp};
+use crate::plan::{Abi, Operand, Rule};
 use crate::view::ViewRef;
 
 /// The kind of a demand.
@@ -55,6 +55,36 @@ impl DemandKind {
             DemandKind::Stride => "pass a view with these strides, or change the layout in the declaration",
             DemandKind::Alignment => "slice the allocation at a multiple, or pad the rows",
             DemandKind::Launch => "launch it on other views, or change the declaration",
+        }
+    }
+}
+
+impl Rule {
+    /// Asks of a launch that this holds. The value tells what was found.
+    pub fn demand(&mut self, kind: DemandKind, condition: Int, [required, because]: [&str; 2], found: &[(&str, &Int)]) {
+        let found = found.iter().map(|(name, value)| ((*name).to_owned(), (*value).clone())).collect();
+        let (required, because) = (required.to_owned(), because.to_owned());
+        self.demands.push(Demand { kind, condition, required, because, found });
+    }
+
+    /// Asks for rows of an operand that begin at multiples of so many bytes: an address, and strides of modes, each with its parameter,
+    /// what it is called, and its extent. The stride of a single coordinate is never used.
+    pub fn aligned<'a>(
+        &mut self,
+        operand: &Operand,
+        bytes: i64,
+        modes: impl IntoIterator<Item = (String, String, &'a Int)>,
+    ) {
+        let (name, vector) = (operand.name, bytes / operand.dtype.bytes().0 as i64);
+        let because = format!("rows are copied in vectors of {bytes} bytes");
+        let (address, kind) = (self.param(&operand.param), DemandKind::Alignment);
+        let required = format!("{name} at a multiple of {bytes} bytes");
+        self.demand(kind, address.clone().divides_by(bytes), [&required, &because], &[("address", &address)]);
+        for (param, mode, extent) in modes {
+            let stride = self.param(&param);
+            let whole = extent.clone().at_most(1).op(IntOp::Or, stride.clone().divides_by(vector));
+            let required = format!("strides of {name} that are multiples of {vector}");
+            self.demand(kind, whole, [&required, &because], &[(&format!("stride of {mode}"), &stride)]);
         }
     }
 }

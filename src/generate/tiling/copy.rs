@@ -37,6 +37,8 @@ pub struct Global {
     pub outer: usize,
     /// Whether it is whole tiles, each in memory of its own, as a workspace holds them: nothing lies outside.
     pub whole: bool,
+    /// Lines along the other mode that lie in one page, where they lie in pages of so many, anywhere; 0 where they do not.
+    pub page: i64,
 }
 
 /// How a copy is done, by an instruction of CuTe's name.
@@ -64,7 +66,7 @@ pub enum CopyOp {
 impl Global {
     /// A row-major matrix of any extents at any address, so copied byte by byte: for wider copies set `align` to their bytes.
     pub const fn matrix(tensor: &'static str) -> Self {
-        Self { tensor, modes: [0, 1], contiguous: 1, align: Bytes(1), multiple: 1, outer: 0, whole: false }
+        Self { tensor, modes: [0, 1], contiguous: 1, align: Bytes(1), multiple: 1, outer: 0, whole: false, page: 0 }
     }
 }
 
@@ -141,7 +143,7 @@ pub enum Engine {
     /// The tensor memory accelerator: one thread asks for a box of (rows, columns) at a time, and each of `sharers` for as many
     /// boxes of the tile as the others.
     Tma {
-        /// Extents of the box, in elements.
+        /// Extents of the box, in elements. A tile whose lines lie in pages is filled by several, each from one page.
         extents: [i64; 2],
         /// Of a load, the CTAs of a cluster that all receive the tile; of a store, the warpgroups that write it.
         sharers: u32,
@@ -205,6 +207,17 @@ pub struct TileCopy {
 }
 
 impl TileCopy {
+    /// One without a guard, which is done with its instructions, of a whole tile.
+    pub fn new(
+        [name, what]: [&'static str; 2],
+        (tile, dtype): ([i64; 2], DType),
+        [from, to]: [Place; 2],
+        engine: Engine,
+    ) -> Self {
+        let (guard, completes) = (Guard::None, Completion::Program);
+        Self { name, what, tile, dtype, from, to, engine, guard, completes, split: None }
+    }
+
     /// The matrix in global memory that it reads or writes.
     pub fn global(&self) -> Option<Global> {
         [self.from, self.to].into_iter().find_map(|place| match place {

@@ -135,6 +135,16 @@ pub enum Factor {
 }
 
 impl TileMma {
+    /// One that is spread over nothing but its own atoms, and keeps its sum.
+    pub fn new(
+        (name, tiles): (&'static str, [&'static str; 3]),
+        tile: [i64; 3],
+        (atom, atoms): (String, Layout),
+        [a, b]: [Factor; 2],
+    ) -> Self {
+        Self { name, tiles, tile, atom, atoms, permutation: None, a, b, promotion: None }
+    }
+
     /// A and B, with the operand that each is.
     pub fn factors(&self) -> [(Operand, Factor); 2] {
         [(Operand::A, self.a), (Operand::B, self.b)]

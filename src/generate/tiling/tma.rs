@@ -89,7 +89,14 @@ impl Tiling {
         let along = tensor.layout.mode(contiguous).unwrap_or_else(Layout::unit);
         let piece = (0..along.size()).take_while(|i| along.at(*i).is_ok_and(|at| at == *i)).count() as i64;
         let shares = copy.tile[1 - contiguous] / extents[1 - contiguous];
-        if !whole || inner != piece || shares != i64::from(sharers) {
+        // Lines of a page come by boxes of their own.
+        let (in_pages, lines) = (global.page > 0, extents[1 - contiguous]);
+        if in_pages && (global.page % lines != 0 || sharers != 1) {
+            let found =
+                format!("{}: boxes of {lines} lines, shared by {sharers}, in pages of {}", copy.what, global.page);
+            flaws.push(Law::Box, found, "boxes that divide a page, of one CTA", "a box has the lines of one page");
+        }
+        if !whole || inner != piece || !(in_pages || shares == i64::from(sharers)) {
             let found = format!("{}: boxes of {extents:?} in a tile of {:?}", copy.what, copy.tile);
             let required = format!("whole boxes of pieces of {piece}, divided by {sharers}");
             flaws.push(Law::CoversOnce, found, required, "each element is copied exactly once");

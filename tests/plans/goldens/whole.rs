@@ -62,6 +62,7 @@ const BY_DIGEST: [(&[&str], &str, &str); 34] = [
             "attention/pages.cuh",
             "attention/combine.cuh",
             "attention/copy_rows.cuh",
+            "attention/keys_of.cuh",
             "attention/load_pages.cuh",
             "attention/mainloop_pages.cuh",
             "attention/parts.cuh",
@@ -212,7 +213,10 @@ const ONLY_VALUES: [(&str, &str); 19] = [
 ];
 
 /// Templates that no kernel of the catalogue has.
-const ELSEWHERE: [(&str, &str); 21] = [
+const ELSEWHERE: [(&str, &str); 24] = [
+    ("attention/boxes.cuh", "pages that TMA copies: `exec_ptx` and `recipes` run attention over them"),
+    ("attention/keys_pages.cuh", "the boxes of a step: the same"),
+    ("attention/found_table.cuh", "a tile of a sequence in pages: the same"),
     ("gemm/groups.cuh", "groups of rows: `exec_ptx` runs products of them"),
     ("gemm/from_group.cuh", "the k-tile of such a group: the same"),
     ("gemm/scheduler_grouped.cuh", "which group a tile is of: the same"),

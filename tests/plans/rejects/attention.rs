@@ -54,6 +54,8 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ),
         ("more stages than one CTA has room for", rejected_for(Arch::Sm90a, "stages=4")),
         ("no CTA", rejected_for(Arch::Sm90a, "ctas=0")),
+        ("pages of no key", rejected("paged=true\npage=0")),
+        ("pages that steps do not fit, by TMA", rejected_for(Arch::Sm90a, "paged=true\npage=48\ntile=128x64")),
         (
             "keys that are all the same one, by TMA",
             unbound_for(Arch::Sm90a, [1, 5, 7, 2, 2], |v| v[1].layout = strided([1, 7, 2, 64], [0, 0, 64, 1])),

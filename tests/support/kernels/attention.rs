@@ -97,12 +97,19 @@ pub(crate) fn drawn(index: u64) -> Attention {
         _ => function(of_pages, drawn.varlen),
     };
     let ([rows, warps], step) = (of_pages.pick(&[[16, 1], [16, 1], [32, 1], [32, 2]]), of_pages.pick(&[16, 32, 48]));
+    // Pages of a size that is known, which TMA copies, by numbers of their own.
+    let of_boxes = &mut Random::new(93, index);
+    let pages: &[u32] = if any { &[0, 12, 48, 64] } else { &[8, 16, 32, 64, 128, 256] };
+    let page = of_boxes.chance(60).then(|| of_boxes.pick(pages));
+    let tile = page.map_or(drawn.tile, |_| Some(Extents([of_boxes.pick(&[64, 128]), of_boxes.pick(&[32, 64])])));
     Attention {
         score,
         aux,
         paged,
+        page,
+        tile,
         split: Some(if any { of_pages.pick(&[0, 8, 96]) } else { step * of_pages.pick(&[1, 2, 5]) })
-            .filter(|_| any || index % 3 != 0),
+            .filter(|_| any || (index % 3 != 0 && page.is_none())),
         sm80_tile: of_pages.chance(80).then_some(Extents([rows, step])),
         sm80_stages: of_pages.pick(&[None, Some(1), Some(3)]),
         sm80_warps: Some(warps),
@@ -147,6 +154,7 @@ pub(super) fn problem(plan: &Plan, random: &mut Random, scores: i64) -> Problem 
         let batches = random.pick(&[1, 2, 3]);
         let keys: Vec<i64> = (0..batches).map(|_| random.pick(LENGTHS)).collect();
         let page = random.pick(&[1, 3, 16, 48, 256]);
+        let page = page_of(plan).unwrap_or(page);
         paged(plan, [of_queries[0].min(9), page], &keys, heads, &scalars, fill, seed)
     } else if is_packed(plan) {
         packed(plan, [&of_queries, &of_keys], heads, &scalars, fill, seed)
@@ -168,8 +176,14 @@ pub(crate) fn is_paged(plan: &Plan) -> bool {
     plan.operands().iter().any(|operand| operand.name == "Table")
 }
 
+/// The keys of a page, where the recipe says them.
+fn page_of(plan: &Plan) -> Option<i64> {
+    let (_, page) = plan.recipe().split_once("page: ")?;
+    page.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
 /// So many queries of sequences of these lengths, whose keys lie in pages of so many. Pages lie in no order, one of them belongs to
-/// nobody, and entries behind the last page of a sequence name none.
+/// nobody, and entries behind the last page of a sequence name none. The row behind a sequence's last key holds NaN.
 pub(crate) fn paged(
     plan: &Plan,
     [queries, page]: [i64; 2],
@@ -210,6 +224,12 @@ pub(crate) fn paged(
             let number = if entry < used { next.next() } else { None };
             let other = if seed % 2 == 0 { -1 } else { 1 << 20 };
             problem.planted.push((table, vec![batch, entry as u64], number.unwrap_or(other) as f32));
+            let tail = number.filter(|_| length % page > 0 && entry + 1 == used).into_iter();
+            let rows = tail.flat_map(|number| (0..heads[1] as u64).map(move |head| [number as u64, head]));
+            let nan = rows.flat_map(|[number, head]| {
+                [at("K"), at("V")].map(|tensor| (tensor, vec![number, (length % page) as u64, head, 0], f32::NAN))
+            });
+            problem.planted.extend(nan.collect::<Vec<_>>());
         }
     }
     problem

@@ -9,7 +9,7 @@ use crate::layout::LayoutError;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Draft, Entry, Fact, KernelPlan, ParamStruct, Plan, Reference};
 use crate::reference::Each;
-use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, TileCopy, Tiling, flat};
+use crate::tiling::{CopyOp, Engine, Global, Guard, Order, Place, TileCopy, Tiling, flat};
 use crate::units::Bytes;
 
 /// Threads of a CTA.
@@ -49,22 +49,10 @@ fn moved(
         Place::Global(Global { modes: [outer - 1, outer + 1], align, multiple, outer, ..Global::matrix(tensor) })
     };
     let copy = |name, what, dtype, from, to| {
-        Ok::<_, LayoutError>(TileCopy {
-            name,
-            what,
-            tile: [rows, elements],
-            dtype,
-            from,
-            to,
-            engine: Engine::Threads {
-                op: CopyOp::Universal(bytes(dtype)),
-                threads: row((THREADS / lanes).min(rows), lanes, lanes)?,
-                values: row(1, VECTOR, VECTOR)?,
-            },
-            guard: Guard::Predicate,
-            completes: Completion::Program,
-            split: None,
-        })
+        let (threads, values) = (row((THREADS / lanes).min(rows), lanes, lanes)?, row(1, VECTOR, VECTOR)?);
+        let engine = Engine::Threads { op: CopyOp::Universal(bytes(dtype)), threads, values };
+        let copy = TileCopy::new([name, what], ([rows, elements], dtype), [from, to], engine);
+        Ok::<_, LayoutError>(TileCopy { guard: Guard::Predicate, ..copy })
     };
     let copies = vec![
         copy(load, "load of new rows", dtype, place(from, dtype), Place::Threads)?,
@@ -108,24 +96,11 @@ fn tilings(recipe: &Append) -> Result<(Vec<Tiling>, [i64; 2]), LayoutError> {
 fn decide(recipe: &Append, checks: &mut Checks) -> Option<Decision> {
     let dtype = recipe.dtype;
     let because = "rows are copied in vectors of 8 elements";
-    let found = format!("dtype={dtype}");
-    let is_half = matches!(dtype, DType::F16 | DType::Bf16);
-    let mut fits = checks.require(is_half, Code::TileType, found, "f16 or bf16", because, "dtype=bf16");
-    let is_kept = recipe.dtype_kv() == dtype || recipe.is_narrow();
-    let (found, required) = (format!("dtype_kv={}", recipe.dtype_kv()), format!("{dtype}, or e4m3"));
+    let mut fits = checks::halves(checks, dtype, because);
     let because_kept = "pages hold what is appended, or numbers of 8 bits with a scale for each head";
-    fits &= checks.require(is_kept, Code::TileType, found, &required, because_kept, "dtype_kv=e4m3");
+    fits &= checks::kept(checks, [dtype, recipe.dtype_kv()], because_kept);
     for (key, elements) in [("head", recipe.head), ("value", recipe.value())] {
-        let whole = elements % 8 == 0 && (8..=LONGEST).contains(&elements);
-        let required = format!("a multiple of 8, up to {LONGEST}");
-        fits &= checks.require(
-            whole,
-            Code::TileSize,
-            format!("{key}={elements}"),
-            &required,
-            because,
-            &format!("{key}=64"),
-        );
+        fits &= checks::row(checks, key, elements, [8, LONGEST], because);
     }
     let rotary = recipe.rotary();
     let whole = rotary.is_multiple_of(16) && rotary <= recipe.head;

@@ -3,9 +3,7 @@
 use super::Append;
 use super::decide::Decision;
 use crate::dtype::DType;
-use crate::plan::{
-    Demand, DemandKind, Int, IntOp, ModeStride, Numbers, Operand, ParamStruct, ProblemShape, Reach, Rule,
-};
+use crate::plan::{DemandKind, Int, IntOp, ModeStride, Numbers, Operand, ParamStruct, ProblemShape, Reach, Rule};
 use crate::view::Access;
 
 /// Elements of a vector: 16 bytes, 8 of e4m3.
@@ -104,7 +102,13 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     extents.iter().for_each(|extent| most(&mut rule, extent.clone()));
     most(&mut rule, entries.clone() * page.clone());
     for operand in operands(recipe).iter().filter(|operand| operand.strides.len() > 2) {
-        aligned(&mut rule, operand, &modes(recipe, operand.name).0, &extents);
+        let of_mode = |(mode, extent): (usize, &usize)| {
+            let param = format!("{}_stride{mode}", operand.param);
+            Some((param, format!("mode {mode}"), extents.get(*extent)?))
+        };
+        let (modes, _) = modes(recipe, operand.name);
+        let strided = modes[..modes.len() - 1].iter().enumerate().filter_map(of_mode);
+        rule.aligned(operand, VECTOR * operand.dtype.bytes().0 as i64, strided);
     }
     let rows = if recipe.varlen { sq.clone() } else { b.clone() * sq.clone() };
     let new = rule.steps.set("new", rows.clone());
@@ -124,13 +128,14 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
         let none = b.clone().is(0).and(tables.clone().is(0));
         let whole = b.clone().is(tables.clone() + 1).op(IntOp::Or, none);
         let because = "a sequence lies between two starts, and has a row of Table";
-        agree(&mut rule, whole, "STARTS, one more than B", because, &[("STARTS", b), ("B", tables)]);
+        let texts = ["STARTS, one more than B", because];
+        rule.demand(DemandKind::Extent, whole, texts, &[("STARTS", b), ("B", tables)]);
     }
     if recipe.rotary() > 0 {
         let positions = rule.param("positions");
         let some = rows.is(0).op(IntOp::Or, Int::from(0).less(positions.clone()));
         let because = "a position past the last counts as the last";
-        agree(&mut rule, some, "a cosine and a sine", because, &[("POSITIONS", &positions)]);
+        rule.demand(DemandKind::Extent, some, ["a cosine and a sine", because], &[("POSITIONS", &positions)]);
     }
     let blocks = rule.steps.set("tiles", blocks);
     // The last CTA numbers its rows, though keys, values or queries have fewer tiles.
@@ -139,33 +144,4 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     let roles = if recipe.queries { 3 } else { 2 };
     rule.grid(Int::from(0).less(blocks.clone()), [blocks, roles.into(), 1.into()]);
     rule
-}
-
-/// Extents fit together.
-fn agree(rule: &mut Rule, condition: Int, required: &str, because: &str, found: &[(&str, &Int)]) {
-    let found = found.iter().map(|(name, extent)| ((*name).to_owned(), (*extent).clone())).collect();
-    let (required, because) = (required.to_owned(), because.to_owned());
-    rule.demands.push(Demand { kind: DemandKind::Extent, condition, required, because, found });
-}
-
-/// Rows begin at whole vectors. The stride of a single coordinate is never used.
-fn aligned(rule: &mut Rule, operand: &Operand, modes: &[usize], extents: &[Int]) {
-    let (name, address) = (operand.name, rule.param(&operand.param));
-    let bytes = VECTOR * operand.dtype.bytes().0 as i64;
-    let whole = address.clone().divides_by(bytes);
-    let mut all = vec![(format!("{name} at a multiple of {bytes} bytes"), whole, ("address".to_owned(), address))];
-    for (mode, extent) in modes.iter().enumerate().take(modes.len() - 1) {
-        let stride = rule.param(&format!("{}_stride{mode}", operand.param));
-        let single = extents.get(*extent).map_or(Int::from(0), |extent| extent.clone().at_most(1));
-        let whole = single.op(IntOp::Or, stride.clone().divides_by(VECTOR));
-        let required = format!("strides of {name} that are multiples of {VECTOR}");
-        all.push((required, whole, (format!("stride of mode {mode}"), stride)));
-    }
-    rule.demands.extend(all.into_iter().map(|(required, condition, found)| Demand {
-        kind: DemandKind::Alignment,
-        condition,
-        required,
-        because: format!("rows are copied in vectors of {bytes} bytes"),
-        found: vec![found],
-    }));
 }

@@ -3,7 +3,6 @@
 use super::{Attention, Isa, Own, launch, tilings};
 use crate::arch::Targets;
 use crate::diagnostic::{Code, PlanError};
-use crate::dtype::DType;
 use crate::expr::Checked;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Draft, Entry, Fact, KernelPlan, Plan, Reference};
@@ -46,7 +45,7 @@ pub(super) fn plan(recipe: &Attention, name: &str, targets: &Targets) -> Result<
     let fits = refuse(recipe, &mut checks);
     for (isa, targets) in recipe.texts(targets) {
         let own = recipe.own(isa);
-        if refuse_own(&own, &mut checks) && fits {
+        if refuse_own(recipe, &own, &mut checks) && fits {
             all.extend(proved(recipe, own, &targets, &mut checks).map(|is| (is, targets)));
         }
     }
@@ -83,7 +82,7 @@ fn text(text: Text, name: &str, targets: &Targets) -> Plan {
         // Those that setmaxnreg adds are not asked for at the launch.
         registers: Some((*registers).min(tiling.launched_registers().into())),
         min_blocks: Some(1),
-        ..Entry::new(&name, tiling.threads(), recipe.offsets(tiling.tile[2]))
+        ..Entry::new(&name, tiling.threads(), recipe.offsets(own))
     };
     let facts = Fact::of_tiling(tiling);
     let combine = combine.as_ref();
@@ -106,7 +105,8 @@ fn text(text: Text, name: &str, targets: &Targets) -> Plan {
         ..Draft::of(recipe, &name, targets)
     };
     // SAFETY: the proofs of its tiling show that copies stay inside or are guarded, and that the tiles of CTAs are apart; the rule
-    // refuses rows that are not aligned, heads that do not fit together, and what overflows.
+    // refuses rows that are not aligned, heads that do not fit together, and what overflows. Starts, lengths and numbers of pages, which
+    // the device reads, are clamped to what there is.
     let plan = unsafe { draft.of_tensors().plan(text) };
     let accessed = shared.into_iter().filter(|tensor| !tensor.accesses.is_empty());
     plan.with_facts(facts).with_shared(accessed.collect())
@@ -121,7 +121,7 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
     let tiling = checks.sound("rows and threads are layouts", tiling)?;
     checks::instructions(checks, &tiling, targets, "no architecture before sm_80");
     checks::thread_count(checks, tiling.threads().into(), help);
-    let combine = recipe.paged.then(|| tilings::combine(recipe)).transpose();
+    let combine = recipe.splits(own.isa).then(|| tilings::combine(recipe)).transpose();
     let combine = checks.sound("rows of O and lanes are layouts", combine)?;
     if !checks::proofs(checks, &tiling, help) || !combine.iter().all(|combine| checks::proofs(checks, combine, help)) {
         return None;
@@ -146,7 +146,7 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
     let limit = arch.smem_per_block();
     let because =
         "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")";
-    let all = Bytes(smem.0 + recipe.offsets(own.tile[1]).0);
+    let all = Bytes(smem.0 + recipe.offsets(&own).0);
     let found = format!("{all} of shared memory for {} stages", own.stages);
     let help = format!("{key}stages=1, or a smaller {key}tile");
     checks.require(all <= limit, Code::SharedMemory, found, &format!("at most {limit} on {arch}"), because, &help);
@@ -169,32 +169,28 @@ fn held(tiling: &Tiling) -> u64 {
 
 /// Settings that are none; whether the tiling can be looked at.
 fn refuse(recipe: &Attention, checks: &mut Checks) -> bool {
-    let is_half = matches!(recipe.dtype, DType::F16 | DType::Bf16);
-    let (found, because) = (format!("dtype={}", recipe.dtype), "tensor cores multiply factors of 16 bits here");
-    checks.require(is_half, Code::TileType, found, "f16 or bf16", because, "dtype=bf16");
-    let (found, required) = (format!("dtype_kv={}", recipe.dtype_kv()), format!("{}, or e4m3", recipe.dtype));
+    let mut fits = checks::halves(checks, recipe.dtype, "tensor cores multiply factors of 16 bits here");
     let because = "K and V become factors of 16 bits without rounding";
-    let is_kept = recipe.dtype_kv() == recipe.dtype || recipe.is_narrow();
-    checks.require(is_kept, Code::TileType, found, &required, because, "dtype_kv=e4m3");
-    let (mut fits, vector) = (is_half && is_kept, recipe.vector_kv().max(8));
+    fits &= checks::kept(checks, [recipe.dtype, recipe.dtype_kv()], because);
+    let vector = recipe.vector_kv().max(8) as u32;
     for (key, elements) in [("head", recipe.head), ("value", recipe.value())] {
-        let whole = i64::from(elements) % vector == 0 && (8..=LONGEST).contains(&elements);
         let because = "rows are copied in vectors of 16 bytes, and a row of O stays in registers";
-        let required = format!("a multiple of {vector}, up to {LONGEST}");
-        checks.require(whole, Code::TileSize, format!("{key}={elements}"), &required, because, &format!("{key}=64"));
-        fits &= whole;
+        fits &= checks::row(checks, key, elements, [vector, LONGEST], because);
     }
     let [_, step] = recipe.own(Isa::Sm80).tile;
     let split = recipe.split.map(i64::from);
     let (found, because) = (format!("split={}, {step} keys a step", split.unwrap_or(0)), "a CTA has whole steps");
     let whole = !recipe.paged || split.is_none_or(|split| split > 0 && step > 0 && split % step == 0);
     checks.require(whole, Code::TileDivides, found, "a multiple of the keys of a step", because, "split=512");
+    let (found, because) = (format!("page={}", recipe.page.unwrap_or(0)), "keys lie in pages where paged is true");
+    let in_pages = recipe.page.is_none_or(|page| recipe.paged && page > 0);
+    checks.require(in_pages, Code::TileSize, found, "1 or more, with paged=true", because, "paged=true page=64");
     let (found, because) = ("ctas=0".to_owned(), "each computes tiles");
-    checks.require(recipe.ctas > 0, Code::ThreadCount, found, "1 or more", because, "ctas=132") && fits
+    checks.require(recipe.ctas > 0, Code::ThreadCount, found, "1 or more", because, "ctas=132") && fits && in_pages
 }
 
 /// Settings of a text that are none; whether its tiling can be looked at.
-fn refuse_own(own: &Own, checks: &mut Checks) -> bool {
+fn refuse_own(recipe: &Attention, own: &Own, checks: &mut Checks) -> bool {
     let Own { isa, tile: [m, n], stages, warps, .. } = *own;
     let (whole, required, because, [tile, ring]) = match isa {
         Isa::Sm80 => (
@@ -220,7 +216,11 @@ fn refuse_own(own: &Own, checks: &mut Checks) -> bool {
     let staged = (1..=8).contains(&stages);
     let because = "K and V have a place for each stage";
     checks.require(staged, Code::Stages, format!("{stages} stages"), "1 to 8", because, ring);
-    whole && steps && staged
+    let boxes = isa == Isa::Sm80 || recipe.page.is_none() || recipe.box_of(n).is_some();
+    let found = format!("page={}, {n} keys a step", recipe.page.unwrap_or(0));
+    let required = "a multiple of 8 that divides the keys of a step, or that these divide";
+    checks.require(boxes, Code::TileDivides, found, required, "TMA copies keys of one page at once", "page=64");
+    whole && steps && staged && boxes
 }
 
 impl KernelPlan for Text {

@@ -4,19 +4,19 @@ use askama::Template;
 
 use super::decide::Decision;
 use super::score::emptied;
-use super::{Attention, Isa, Mask};
+use super::{Attention, Isa, Mask, Own};
 use crate::dtype::DType;
 use crate::emit::{self, Alias, Assertion};
 use crate::expr::{Checked, Compute, Helpers};
 use crate::plan::{ModeStride, Operand, Plan};
 use crate::tiling::{Arrivals, Lives, SmemTensor, Task, Tiling};
-use crate::units::Bytes;
 
 /// What the parts of a text share.
 struct Common<'a> {
     banner: String,
     plan: &'a Plan,
     recipe: &'a Attention,
+    own: &'a Own,
     /// Those of CUTLASS and CuTe that `cute/tensor.hpp` does not include.
     headers: Vec<&'static str>,
     /// The types of elements.
@@ -33,10 +33,35 @@ struct Common<'a> {
     align: u64,
     aliases: Vec<Alias>,
     assertions: Vec<Assertion>,
-    tensors: Vec<Shared>,
+    tensors: &'a [SmemTensor],
     rows: Vec<Rows>,
     fragments: Fragments,
+    keys: Keys,
+    found: Found,
     score: Option<Score>,
+}
+
+/// What TMA copies of K and V for a step.
+#[derive(Template)]
+enum Keys {
+    /// The rows that lie one after the other.
+    #[template(path = "attention/keys_rows.cuh")]
+    InRows,
+    /// A box for each page of it.
+    #[template(path = "attention/keys_pages.cuh")]
+    InPages,
+}
+
+/// The work that a tile of a sequence is.
+#[derive(Template)]
+enum Found {
+    #[template(path = "attention/found.cuh")]
+    InRows,
+    #[template(path = "attention/found_table.cuh")]
+    InPages,
+    /// Of a split.
+    #[template(path = "attention/found_pages.cuh")]
+    OfSplit,
 }
 
 /// How warps that copy get fragments of Q, K and V.
@@ -67,20 +92,10 @@ struct Aux {
     strides: String,
 }
 
-/// An array in shared memory.
-struct Shared {
-    name: &'static str,
-    param: String,
-    element: &'static str,
-    align: Bytes,
-    lives: Lives,
-}
-
 /// An input with rows of a head.
 struct Rows {
     name: &'static str,
     param: String,
-    element: &'static str,
     /// The mode of its tiles that rows lie along.
     along: usize,
     /// Its shape: its tiles' modes, then heads and batches.
@@ -99,8 +114,6 @@ struct Pages<'a> {
     c: Common<'a>,
     /// Steps of a split.
     steps: String,
-    /// The most keys of a sequence.
-    most: &'static str,
     /// Columns of a row that is combined, and warps that share its splits.
     columns: i64,
     warps: i64,
@@ -120,24 +133,14 @@ struct Sm90a<'a> {
 }
 
 impl Common<'_> {
-    fn living(&self, lives: Lives) -> impl Iterator<Item = &Shared> {
+    /// The tensors in shared memory that live for so long.
+    fn living(&self, lives: Lives) -> impl Iterator<Item = &SmemTensor> {
         self.tensors.iter().filter(move |tensor| tensor.lives == lives)
     }
 
-    fn kept(&self) -> impl Iterator<Item = &Shared> {
-        self.living(Lives::Kernel)
-    }
-
-    fn staged(&self) -> impl Iterator<Item = &Shared> {
-        self.living(Lives::Mainloop)
-    }
-
-    fn lent(&self) -> impl Iterator<Item = &Shared> {
-        self.living(Lives::Epilogue)
-    }
-
-    fn lends(&self) -> bool {
-        self.lent().count() > 0
+    /// The type of a tensor's elements, as the text calls it.
+    fn stored(&self, tensor: &str) -> &'static str {
+        if self.recipe.is_narrow() && matches!(tensor, "K" | "V") { "Stored" } else { "Element" }
     }
 
     /// The function of scores, if it empties steps.
@@ -152,7 +155,38 @@ impl Common<'_> {
 
     /// The heads of a tile, as a range.
     fn heads(&self) -> &'static str {
-        if self.recipe.paged { "work.q.head, work.q.head + work.group - 1" } else { "work.q.head" }
+        if self.splits() { "work.q.head, work.q.head + work.group - 1" } else { "work.q.head" }
+    }
+
+    fn splits(&self) -> bool {
+        self.recipe.splits(self.own.isa)
+    }
+
+    /// The most keys of a sequence in pages.
+    fn most(&self) -> &'static str {
+        match self.recipe.aux.is_empty() {
+            true => "params.entries * params.page",
+            false => "cute::min(params.entries * params.page, params.keys)",
+        }
+    }
+
+    /// The keys of a batch.
+    fn len_k(&self) -> &'static str {
+        if self.recipe.paged { "keys_of(params, batch)" } else { "params.sk" }
+    }
+
+    /// Whether the last step may have keys of others.
+    fn shares_steps(&self) -> &'static str {
+        if self.recipe.paged { "true" } else { "Work::packed" }
+    }
+
+    /// The keys of a page, and of a box.
+    fn page(&self) -> String {
+        emit::int(self.recipe.page.unwrap_or(0).into())
+    }
+
+    fn part(&self) -> String {
+        emit::int(self.recipe.box_of(self.own.tile[1]).unwrap_or(0))
     }
 
     /// Where a row of O, or its logarithm, lies.
@@ -208,41 +242,29 @@ fn rows(recipe: &Attention, operand: &Operand) -> Rows {
     let along = usize::from(operand.name == "V");
     let (keys, elements) = (operand.name != "Q", ["Head{}", "Value{}"][along].to_owned());
     let [b, sq, sk, hq, hk] = recipe.extents().map(|extent| format!("params.{}", extent.to_lowercase()));
-    let (rows, heads) = if keys { (sk, hk) } else { (sq, hq) };
+    let (in_pages, [page, pages]) = (keys && recipe.paged, ["page", "pages"].map(|of| format!("params.{of}")));
+    let (rows, heads) = if in_pages {
+        (page, hk)
+    } else if keys {
+        (sk, hk)
+    } else {
+        (sq, hq)
+    };
     let tile = if along == 0 { [rows, elements] } else { [elements, rows] };
-    let batches = (!recipe.varlen).then_some(b);
+    let batches = if in_pages { Some(pages) } else { (!recipe.varlen).then_some(b) };
     let modes: Vec<String> = tile.into_iter().chain([heads]).chain(batches).collect();
-    let element = stored(recipe, operand.name);
-    Rows {
-        name: operand.name,
-        param: operand.param.clone(),
-        element,
-        along,
-        shape: format!("make_shape({})", modes.join(", ")),
-    }
-}
-
-/// The type of a tensor's elements, as the text calls it.
-fn stored(recipe: &Attention, tensor: &str) -> &'static str {
-    if recipe.is_narrow() && matches!(tensor, "K" | "V") { "Stored" } else { "Element" }
-}
-
-fn shared(recipe: &Attention, tensor: &SmemTensor) -> Shared {
-    let (name, param, element) = (tensor.name, tensor.name.to_lowercase(), stored(recipe, tensor.name));
-    Shared { name, param, element, align: tensor.align, lives: tensor.lives }
+    let shape = format!("make_shape({})", modes.join(", "));
+    Rows { name: operand.name, param: operand.param.clone(), along, shape }
 }
 
 /// The types of elements: those of Q and O, and of K and V where they are narrower.
 fn elements(recipe: &Attention) -> Vec<Alias> {
-    let alias = |name: &str, ty: &str, comment: &str| Alias {
-        name: name.to_owned(),
-        ty: ty.to_owned(),
-        comment: comment.to_owned(),
-    };
-    let element = emit::element(recipe.dtype);
+    let element = emit::element(recipe.dtype).to_owned();
     match recipe.is_narrow() {
-        false => vec![alias("Element", element, "Q, K, V and O")],
-        true => vec![alias("Element", element, "Q and O"), alias("Stored", "float_e4m3_t", "K and V")],
+        false => vec![Alias::new("Element", element, "Q, K, V and O")],
+        true => {
+            vec![Alias::new("Element", element, "Q and O"), Alias::new("Stored", "float_e4m3_t".to_owned(), "K and V")]
+        }
     }
 }
 
@@ -265,7 +287,7 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
     let Decision { recipe, own, tiling, combine, smem, .. } = decision;
     let all = || core::iter::once(tiling).chain(combine);
     let path = match own.isa {
-        _ if recipe.paged => "attention/pages.cuh",
+        _ if recipe.splits(own.isa) => "attention/pages.cuh",
         Isa::Sm80 => "attention/sm80.cuh",
         Isa::Sm90a => "attention/sm90a.cuh",
     };
@@ -273,6 +295,7 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         banner: emit::banner(plan, path),
         plan,
         recipe,
+        own,
         headers: headers(decision),
         elements: elements(recipe),
         head: emit::int(recipe.head.into()),
@@ -284,21 +307,23 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         align: tiling.smem.iter().map(|tensor| tensor.align.0).max().unwrap_or(16),
         aliases: all().flat_map(Tiling::aliases).collect(),
         assertions: all().flat_map(Tiling::assertions).collect(),
-        tensors: tiling.smem.iter().map(|tensor| shared(recipe, tensor)).collect(),
+        tensors: &tiling.smem,
         rows: plan.operands().iter().take(3).map(|operand| rows(recipe, operand)).collect(),
         fragments: if recipe.is_narrow() { Fragments::Widened } else { Fragments::Loaded },
+        keys: if recipe.paged { Keys::InPages } else { Keys::InRows },
+        found: match recipe.paged {
+            _ if recipe.splits(own.isa) => Found::OfSplit,
+            true => Found::InPages,
+            false => Found::InRows,
+        },
         score: recipe.is_scored().then(|| Score::new(recipe, score)),
     };
     let of_split = |split| (i64::from(split) / own.tile[1]).to_string();
     let of_head = "__fmul_rn(static_cast<float const*>(params.sinks)[head], 1.44269504088896f)";
     match own.isa {
-        _ if recipe.paged => emit::text(&Pages {
+        _ if recipe.splits(own.isa) => emit::text(&Pages {
             c,
             steps: recipe.split.map_or_else(|| "params.steps".to_owned(), of_split),
-            most: match recipe.aux.is_empty() {
-                true => "params.entries * params.page",
-                false => "cute::min(params.entries * params.page, params.keys)",
-            },
             columns: combine.as_ref().map_or(0, |combine| combine.tile[1]),
             warps: super::tilings::WARPS,
             sink: if recipe.sinks { of_head } else { "-INFINITY" },

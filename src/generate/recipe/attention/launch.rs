@@ -7,8 +7,8 @@ use super::tilings::ALIGN;
 use super::{Attention, Isa, Mask};
 use crate::dtype::DType;
 use crate::plan::{
-    Demand, DemandKind, Field, Given, Int, IntOp, MapRule, ModeStride, Operand, ParamStruct, ParamType, ProblemShape,
-    Reach, Rule, WORKSPACE,
+    DemandKind, Field, Given, Int, IntOp, MapRule, ModeStride, Operand, ParamStruct, ParamType, ProblemShape, Reach,
+    Rule, WORKSPACE,
 };
 use crate::tiling::{Engine, TileCopy};
 use crate::view::Access;
@@ -117,23 +117,22 @@ pub(super) fn problem(recipe: &Attention) -> ProblemShape {
         let of = ["q", "k", "v"].get(operand).copied().unwrap_or("o");
         shape.with_constant(operand, recipe.modes(of).len(), elements.into())
     });
-    let help = match (recipe.paged, recipe.varlen) {
-        (true, true) => {
-            "pass Q (TQ,HQ,D), K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), StartsQ (STARTS), Table (B,ENTRIES), Lengths (B), O (TQ,HQ,DV)"
-        }
-        (true, false) => {
-            "pass Q (B,SQ,HQ,D), K (PAGES,PAGE,HK,D), V (PAGES,PAGE,HK,DV), Table (B,ENTRIES), Lengths (B), O (B,SQ,HQ,DV)"
-        }
-        (false, true) => "pass Q (TQ,HQ,D), K (TK,HK,D), V (TK,HK,DV), StartsQ and StartsK (STARTS), O (TQ,HQ,DV)",
-        (false, false) => "pass Q (B,SQ,HQ,D), K (B,SK,HK,D), V (B,SK,HK,DV), O (B,SQ,HQ,DV), in any order of memory",
+    let page = recipe.page.map_or(16, i64::from);
+    let (k, others, in_any_order, example): (_, _, _, &[i64]) = match (recipe.paged, recipe.varlen) {
+        (true, true) => (
+            "PAGES,PAGE",
+            ", StartsQ (STARTS), Table (B,ENTRIES), Lengths (B)",
+            "",
+            &[3, 30, 7, 6, 2, 15, page, 2, 100],
+        ),
+        (true, false) => ("PAGES,PAGE", ", Table (B,ENTRIES), Lengths (B)", "", &[2, 3, 7, 6, 2, 15, page, 100]),
+        (false, true) => ("TK", ", StartsQ and StartsK (STARTS)", "", &[2, 67, 131, 6, 2]),
+        (false, false) => ("B,SK", "", ", in any order of memory", &[2, 67, 131, 6, 2]),
     };
+    let q = if recipe.varlen { "TQ" } else { "B,SQ" };
+    let help = format!("pass Q ({q},HQ,D), K ({k},HK,D), V ({k},HK,DV){others}, O ({q},HQ,DV){in_any_order}");
     let because = "each query of a head is multiplied with all keys of its sequence, whose values are added up";
-    let example: &[i64] = match (recipe.paged, recipe.varlen) {
-        (true, false) => &[2, 3, 7, 6, 2, 15, 16, 100],
-        (true, true) => &[3, 30, 7, 6, 2, 15, 16, 2, 100],
-        (false, _) => &[2, 67, 131, 6, 2],
-    };
-    shape.with_example(&example[..5 + recipe.pages().len()]).agreeing(because, help)
+    shape.with_example(&example[..5 + recipe.pages().len()]).agreeing(because, &help)
 }
 
 /// Bytes of K and V that stay in L2 beside what else passes through it: most of the 50 MB of an H100.
@@ -172,7 +171,7 @@ pub(super) fn params(of: &Decision, operands: &[Operand], problem: &ProblemShape
         ("splits", ParamType::I32, "splits of the keys of a sequence"),
         ("steps", ParamType::I32, "steps of a split"),
     ];
-    let others: &[_] = match (recipe.varlen, recipe.paged) {
+    let others: &[_] = match (recipe.varlen, recipe.splits(of.own.isa)) {
         (_, true) => &of_pages[..if recipe.split.is_none() { 3 } else { 2 }],
         (true, _) => &[],
         _ => &[("group", ParamType::I32, "heads whose tiles follow each other")],
@@ -222,16 +221,27 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
             }
         }
     }
+    let mut keys = sk.clone();
     if let [_, page, others @ ..] = &pages[..] {
-        rule.steps.require((sk.clone() * page.clone()).at_most(MOST), "positions are 32-bit integers");
+        keys = sk * page.clone();
+        rule.steps.require(keys.clone().at_most(MOST), "positions are 32-bit integers");
+        if let Some(own) = recipe.page {
+            let (required, because) =
+                (format!("PAGE, which is {own}"), "the kernel is compiled for pages of so many keys");
+            let same = page.clone().is(i64::from(own));
+            rule.demand(DemandKind::Extent, same, [&required, because], &[("PAGE", page)]);
+        }
         if recipe.varlen {
             let (tables, because) = (&others[0], "a sequence lies between two starts, and has a row of Table");
             let none = b.clone().is(0).and(tables.clone().is(0));
             let whole = b.clone().is(tables.clone() + 1).op(IntOp::Or, none);
-            agree(&mut rule, whole, "STARTS, one more than B", because, [("STARTS", &b), ("B", tables)]);
+            let texts = ["STARTS, one more than B", because];
+            rule.demand(DemandKind::Extent, whole, texts, &[("STARTS", &b), ("B", tables)]);
         }
-        let keys = others.iter().skip(usize::from(recipe.varlen));
-        let keys = keys.fold(sk * page.clone(), |all, keys| all.op(IntOp::Min, keys.clone()));
+        let of_aux = others.iter().skip(usize::from(recipe.varlen));
+        keys = of_aux.fold(keys, |all, keys| all.op(IntOp::Min, keys.clone()));
+    }
+    if recipe.splits(own.isa) {
         pages::split(&mut rule, of, [&b, &sq, &hq, &hk], keys);
         return rule;
     }
@@ -244,9 +254,9 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
     let (mut ctas, mut group) = (works.clone(), Int::from(1));
     if own.isa == Isa::Sm90a {
         // Tiles with a diagonal differ. Where they take long, the hardware balances CTAs of one tile each, the longest first.
-        let long = Int::from(LONG).less(sk.clone()).and(i64::from(recipe.has_diagonal()));
+        let long = Int::from(LONG).less(keys.clone()).and(i64::from(recipe.has_diagonal()));
         ctas = long.clone().select(ctas.clone(), ctas.op(IntOp::Min, i64::from(recipe.ctas)));
-        let bytes = sk * (2 * i64::from(recipe.head + recipe.value()));
+        let bytes = keys * (2 * i64::from(recipe.head + recipe.value()));
         let shared = (hq / hk.op(IntOp::Max, 1)).op(IntOp::Max, 1);
         let fit = Int::from(IN_L2) * shared / bytes.op(IntOp::Max, 1);
         group = long.select(fit.op(IntOp::Min, heads).op(IntOp::Max, 1), 1);
@@ -281,15 +291,11 @@ fn tensor_map(rule: &mut Rule, of: &Decision, (operand, copy): (&Operand, &TileC
         let several = Int::from(1).less(extent.clone());
         let apart = rule.steps.set(&format!("{name}_apart"), several.clone().and(Int::from(0).less(stride.clone())));
         if mode == "row" {
-            rule.demands.push(Demand {
-                kind: DemandKind::Stride,
-                condition: Int::all([some.clone(), several])
-                    .is(0)
-                    .op(IntOp::Or, Int::from(0).less(stride.clone()).and(stride.clone().less(FAR))),
-                required: format!("rows of {} that are apart, by fewer than 2^39 elements", operand.name),
-                because: "TMA has no rows that are all the same one".to_owned(),
-                found: vec![(format!("stride of a {mode}"), stride.clone())],
-            });
+            let lie = Int::from(0).less(stride.clone()).and(stride.clone().less(FAR));
+            let lie = Int::all([some.clone(), several]).is(0).op(IntOp::Or, lie);
+            let required = format!("rows of {} that are apart, by fewer than 2^39 elements", operand.name);
+            let texts = [required.as_str(), "TMA has no rows that are all the same one"];
+            rule.demand(DemandKind::Stride, lie, texts, &[("stride of a row", &stride)]);
         } else {
             rule.derive(&name, apart.clone());
         }
@@ -315,43 +321,19 @@ fn groups(rule: &mut Rule, hq: &Int, hk: &Int) {
     let none = hq.clone().is(0);
     let whole = Int::from(0).less(hk.clone()).select((hq.clone() % hk.clone()).is(0), 0);
     let because = "as many query heads share each key head";
-    agree(rule, none.op(IntOp::Or, whole), "HQ, a multiple of HK", because, [("HQ", hq), ("HK", hk)]);
-}
-
-/// Two extents fit together.
-fn agree(rule: &mut Rule, condition: Int, required: &str, because: &str, found: [(&str, &Int); 2]) {
-    let found = found.map(|(name, extent)| (name.to_owned(), extent.clone())).to_vec();
-    let (required, because) = (required.to_owned(), because.to_owned());
-    rule.demands.push(Demand { kind: DemandKind::Extent, condition, required, because, found });
+    let texts = ["HQ, a multiple of HK", because];
+    rule.demand(DemandKind::Extent, none.op(IntOp::Or, whole), texts, &[("HQ", hq), ("HK", hk)]);
 }
 
 /// Vectors of an operand are aligned. The stride of a single coordinate is never used: it is 0 for the kernel.
 fn strides(rule: &mut Rule, operand: &Operand, modes: &[(&str, &Int)]) {
-    let of_vectors = operand.dtype != DType::F32;
-    let vector = ALIGN.0 as i64 / operand.dtype.bytes().0 as i64;
-    if of_vectors {
-        let address = rule.param(&operand.param);
-        rule.demands.push(Demand {
-            kind: DemandKind::Alignment,
-            condition: address.clone().divides_by(ALIGN.0 as i64),
-            required: format!("{} at a multiple of 16 bytes", operand.name),
-            because: "rows are copied in vectors of 16 bytes".to_owned(),
-            found: vec![("address".to_owned(), address)],
-        });
+    let of = |(mode, extent): &(&str, _)| (format!("{}_{mode}", operand.param), format!("a {mode}"), *extent);
+    if operand.dtype != DType::F32 {
+        rule.aligned(operand, ALIGN.0 as i64, modes.iter().map(of));
     }
-    for (mode, extent) in modes {
-        let name = format!("{}_{mode}", operand.param);
-        let (stride, single) = (rule.param(&name), (*extent).clone().at_most(1));
-        rule.derive(&name, single.clone().select(0, stride.clone()));
-        if of_vectors {
-            rule.demands.push(Demand {
-                kind: DemandKind::Alignment,
-                condition: single.op(IntOp::Or, stride.clone().divides_by(vector)),
-                required: format!("strides of {} that are multiples of {vector}", operand.name),
-                because: "rows are copied in vectors of 16 bytes".to_owned(),
-                found: vec![(format!("stride of a {mode}"), stride)],
-            });
-        }
+    for (name, _, extent) in modes.iter().map(of) {
+        let stride = rule.param(&name);
+        rule.derive(&name, Int::clone(extent).at_most(1).select(0, stride));
     }
 }
 

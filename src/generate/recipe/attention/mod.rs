@@ -74,6 +74,9 @@ recipe! {
         /// number of each page, and Lengths, (B) in i32, the keys of each sequence. With varlen, queries of the B sequences lie one after
         /// the other, and StartsQ has B + 1 starts: true, false
         paged: bool, "true", if this.paged;
+        /// paged: the keys of a page. Without `split`, sm_90a then has the text in which TMA copies pages: one divides the keys of a step, or
+        /// these divide it; auto: any, at launch, by the text of older architectures
+        page: Option<u32>, "64", if this.page.is_some();
         /// paged: keys of a CTA, whose results a second kernel combines: a multiple of the keys of a step. With a number results do not
         /// depend on the batch; auto: as many as fill the chip
         split: Option<u32>, "1024", if this.split.is_some();
@@ -118,6 +121,7 @@ impl Default for Attention {
             mask: Mask::Full,
             varlen: false,
             paged: false,
+            page: None,
             split: None,
             lse: false,
             score: Function::unary(|score| score),
@@ -170,9 +174,10 @@ impl Attention {
         &["StartsQ", "StartsK"][..if self.varlen { count } else { 0 }]
     }
 
-    /// Texts and their architectures. Pages, and keys of 8 bits, have one for all.
+    /// Texts and their architectures. Pages of any size, or with splits, and keys of 8 bits have one for all.
     fn texts(&self, targets: &Targets) -> Vec<(Isa, Targets)> {
-        match self.paged || self.is_narrow() {
+        let by_tma = !self.paged || (self.page.is_some() && self.split.is_none());
+        match !by_tma || self.is_narrow() {
             true => vec![(Isa::Sm80, targets.clone())],
             false => Isa::among(targets).collect(),
         }
@@ -182,8 +187,10 @@ impl Attention {
     fn own(&self, isa: Isa) -> Own {
         let longest = self.head.max(self.value());
         // What else finds a step's keys and scores takes registers.
-        let plain = !self.varlen && self.mask != Mask::Window && !self.is_scored();
+        let plain = !self.varlen && !self.paged && self.mask != Mask::Window && !self.is_scored();
         let chosen = |tile: Option<Extents<2>>, usual| tile.map_or(usual, |tile| tile.0.map(i64::from));
+        // A step that no page fits has 64 keys.
+        let fits = |[m, n]: [i64; 2]| if self.box_of(n).is_some() { [m, n] } else { [m, 64] };
         match isa {
             Isa::Sm80 => Own {
                 isa,
@@ -205,18 +212,30 @@ impl Attention {
             Isa::Sm90a => {
                 let tile = chosen(
                     self.tile,
-                    match longest {
+                    fits(match longest {
                         ..=64 if plain => [192, 128],
                         ..=128 => [128, 128],
                         129..=192 => [128, 96],
                         _ if self.is_scored() => [128, 64],
                         _ => [128, 80],
-                    },
+                    }),
                 );
                 let pingpong = self.pingpong.unwrap_or(longest <= 128) && tile[0] > 64;
                 Own { isa, tile, stages: self.stages.unwrap_or(2).into(), warps: tile[0] / 16, pingpong }
             }
         }
+    }
+
+    /// Whether a text's CTAs have the keys of a split each, which a second kernel combines.
+    fn splits(&self, isa: Isa) -> bool {
+        self.paged && isa == Isa::Sm80
+    }
+
+    /// Keys that a box of a step has: all, or those of a page; none where pages and steps do not fit.
+    fn box_of(&self, step: i64) -> Option<i64> {
+        let page = self.page.filter(|_| self.paged).map_or(step, i64::from);
+        let whole = page > 0 && page % 8 == 0 && step > 0 && (page % step == 0 || step % page == 0);
+        whole.then_some(page.min(step))
     }
 
     /// The scalars of a launch.
@@ -274,6 +293,7 @@ impl Recipe for Attention {
         ] {
             name += if is { suffix } else { "" };
         }
+        self.page.into_iter().for_each(|page| name += &format!("_page{page}"));
         name
     }
 }

@@ -14,7 +14,7 @@ use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
 use crate::plan::{Int, IntOp};
 use crate::tiling::{
     Axis, Completion, CopyOp, Engine, Factor, Global, Guard, Inner, Lives, Order, Pipeline, Place, Proxy, ReduceOp,
-    Reduced, Role, Scope, SmemTensor, Takes, Task, TileCopy, TileMma, TileReduce, Tiling,
+    Reduced, Role, Scope, SmemTensor, Takes, Task, TileCopy, TileMma, TileReduce, Tiling, flat,
 };
 use crate::units::Bytes;
 
@@ -29,8 +29,8 @@ const ATOM: i64 = 16;
 
 impl Attention {
     /// Static shared memory for where rows of K and V lie: 64 bits for each key of two steps.
-    pub(super) fn offsets(&self, keys: i64) -> Bytes {
-        Bytes(if self.paged { 2 * 2 * 8 * keys.unsigned_abs() } else { 0 })
+    pub(super) fn offsets(&self, own: &Own) -> Bytes {
+        Bytes(if self.splits(own.isa) { 2 * 2 * 8 * own.tile[1].unsigned_abs() } else { 0 })
     }
 
     /// Elements of rows of Q and K, and of V and O, as tiles have them.
@@ -95,14 +95,12 @@ impl Attention {
     fn order(&self, own: &Own) -> Order {
         let ([m, n], turns) = (own.tile, Takes::Turns { teams: 1, stream_k: 0 });
         let takes = if own.isa == Isa::Sm90a { turns } else { Takes::One };
-        if self.paged {
-            let modes = [("tiles", 1), ("hk", 1), ("splits", 1), ("b", 1)];
-            // Which keys there are is known to the device alone.
-            return Order { takes, ..Order::numbered(&modes[..if self.varlen { 3 } else { 4 }], None) };
-        }
-        if self.varlen {
-            // Which sequences have how many tiles is known to the device alone.
-            return Order { takes, ..Order::numbered(&[("tiles", 1), ("hq", 1)], None) };
+        if self.paged || self.varlen {
+            // Which keys there are, and which sequences have how many tiles, is known to the device alone.
+            let modes = if self.splits(own.isa) { ["tiles", "hk", "splits", "b"] } else { ["tiles", "hq", "b", ""] };
+            let modes = modes.map(|mode| (mode, 1));
+            let count = 2 + usize::from(self.splits(own.isa)) + usize::from(!self.varlen);
+            return Order { takes, ..Order::numbered(&modes[..count], None) };
         }
         let known = [("sq", m), ("hq", 1), ("b", 1), ("sk", n), ("group", 1)];
         let (mut order, [sq, hq, b, sk, group], [number]) = Order::new(known, ["number"]);
@@ -156,27 +154,12 @@ fn rings(stages: i64, completes: Completion) -> Vec<Pipeline> {
 
 /// O from accumulators to shared memory, and from there to global memory in vectors of 16 bytes.
 fn stores(recipe: &Attention, tile: [i64; 2], stages_by: CopyOp, [threads, values]: [Layout; 2]) -> [TileCopy; 2] {
-    let stage = TileCopy {
-        name: "StageO",
-        what: "staging of O",
-        tile,
-        dtype: recipe.dtype,
-        from: Place::Fragments("Output", Operand::C),
-        to: Place::Shared("O"),
-        engine: Engine::Fragments(stages_by),
-        guard: Guard::None,
-        completes: Completion::Program,
-        split: None,
-    };
-    let store = TileCopy {
-        name: "CopyO",
-        what: "store of O",
-        from: Place::Shared("O"),
-        to: recipe.rows("O", 1),
-        engine: Engine::Threads { op: CopyOp::Universal(ALIGN), threads, values },
-        guard: Guard::Predicate,
-        ..stage.clone()
-    };
+    let (of, lies) = ((tile, recipe.dtype), Place::Shared("O"));
+    let places = [Place::Fragments("Output", Operand::C), lies];
+    let stage = TileCopy::new(["StageO", "staging of O"], of, places, Engine::Fragments(stages_by));
+    let engine = Engine::Threads { op: CopyOp::Universal(ALIGN), threads, values };
+    let store = TileCopy::new(["CopyO", "store of O"], of, [lies, recipe.rows("O", 1)], engine);
+    let store = TileCopy { guard: Guard::Predicate, ..store };
     [stage, store]
 }
 
@@ -186,51 +169,23 @@ pub(super) fn sm80(recipe: &Attention, own: &Own) -> Result<Tiling, LayoutError>
     let all = 32 * warps;
     let factors = in_atoms(dtype);
     let mma = |name, tiles, tile, a| {
-        Ok::<_, LayoutError>(TileMma {
-            name,
-            tiles,
-            tile,
-            atom: format!("SM80_16x8x16_F32{factors}F32_TN"),
-            atoms: Layout::new(
-                IntTuple::tuple([warps, 1, 1].map(IntTuple::int))?,
-                IntTuple::tuple([1, 0, 0].map(IntTuple::int))?,
-            )?,
-            // Two atoms along N, so that ldmatrix.x4 fills whole fragments of B.
-            permutation: Some(Tiler::Tuple(
-                [ATOM * warps, ATOM, ATOM].map(|extent| Tiler::Shape(IntTuple::int(extent))).into(),
-            )),
-            a,
-            b: Factor::Fragments,
-            promotion: None,
-        })
+        let atoms = flat([(warps, 1), (1, 0), (1, 0)])?;
+        let atom = (format!("SM80_16x8x16_F32{factors}F32_TN"), atoms);
+        // Two atoms along N, so that ldmatrix.x4 fills whole fragments of B.
+        let over = [ATOM * warps, ATOM, ATOM].map(|extent| Tiler::Shape(IntTuple::int(extent)));
+        let mma = TileMma::new((name, tiles), tile, atom, [a, Factor::Fragments]);
+        Ok::<_, LayoutError>(TileMma { permutation: Some(Tiler::Tuple(over.into())), ..mma })
     };
     let load = |name, what, to, [x, y]: [i64; 2], along: usize| {
         let rows_and_elements = if along == 1 { [x, y, VECTOR] } else { [y, x, VECTOR] };
         let [threads, values] = threads(rows_and_elements, all, along == 1)?;
-        Ok::<_, LayoutError>(TileCopy {
-            name,
-            what,
-            tile: [x, y],
-            dtype,
-            from: recipe.rows(to, along),
-            to: Place::Shared(to),
-            engine: Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads, values },
-            guard: Guard::ZeroFill,
-            completes: Completion::CpAsyncGroup,
-            split: None,
-        })
+        let engine = Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads, values };
+        let copy = TileCopy::new([name, what], ([x, y], dtype), [recipe.rows(to, along), Place::Shared(to)], engine);
+        Ok::<_, LayoutError>(TileCopy { guard: Guard::ZeroFill, completes: Completion::CpAsyncGroup, ..copy })
     };
-    let fragment = |name, what, from, tile, (mma, operand), op| TileCopy {
-        name,
-        what,
-        tile,
-        dtype,
-        from: Place::Shared(from),
-        to: Place::Fragments(mma, operand),
-        engine: Engine::Fragments(op),
-        guard: Guard::None,
-        completes: Completion::Program,
-        split: None,
+    let fragment = |name, what, from, tile, (mma, operand), op| {
+        let places = [Place::Shared(from), Place::Fragments(mma, operand)];
+        TileCopy::new([name, what], (tile, dtype), places, Engine::Fragments(op))
     };
     let tensor = |names, extents, along, lives| {
         let tensor = match recipe.paged {

@@ -6,8 +6,8 @@ use super::pack::{PER_WORD, ROWS};
 use super::tilings::{self, REDUCE_TILE};
 use crate::dtype::DType;
 use crate::plan::{
-    Demand, DemandKind, Field, Given, Int, IntOp, ModeStride, Numbers, Operand, ParamStruct, ParamType, ProblemShape,
-    Product, Reach, Rule, WORKSPACE,
+    DemandKind, Field, Given, Int, IntOp, ModeStride, Numbers, Operand, ParamStruct, ParamType, ProblemShape, Product,
+    Reach, Rule, WORKSPACE,
 };
 use crate::recipe::product::{F32, Fields, Major, number};
 use crate::view::Access;
@@ -119,54 +119,28 @@ pub(super) fn rule(of: &Decision, params: &ParamStruct) -> Rule {
 fn demands(recipe: &W4a16, rule: &mut Rule) {
     let (copied, packed) =
         ("rows are copied in vectors, each of one row", "packed weights lie in the order in which they are read");
-    let demand = |kind, condition, required: String, because: &str, (name, found): (&str, Int)| Demand {
-        kind,
-        condition,
-        required,
-        because: because.to_owned(),
-        found: vec![(name.to_owned(), found)],
-    };
+    let (aligned, extent) = (DemandKind::Alignment, DemandKind::Extent);
     let [m, n, k] = ["m", "n", "k"].map(|name| rule.param(name));
-    let mut all = vec![
-        demand(
-            DemandKind::Extent,
-            n.clone().divides_by(ROWS),
-            format!("N, a multiple of {ROWS}"),
-            packed,
-            ("N", n.clone()),
-        ),
-        demand(
-            DemandKind::Extent,
-            k.clone().divides_by(i64::from(recipe.group)),
-            format!("K, a multiple of {}", recipe.group),
-            "each group of weights has a scale",
-            ("K", k.clone()),
-        ),
-    ];
-    let groups = k / i64::from(recipe.group.max(1));
+    rule.demand(extent, n.clone().divides_by(ROWS), [&format!("N, a multiple of {ROWS}"), packed], &[("N", &n)]);
+    let (group, because) = (i64::from(recipe.group), "each group of weights has a scale");
+    rule.demand(extent, k.clone().divides_by(group), [&format!("K, a multiple of {group}"), because], &[("K", &k)]);
+    let groups = k / group.max(1);
     let vectors = [("A", VECTOR, 8, Some(m)), ("W", VECTOR, 4, None), ("Scales", VECTOR, 8, Some(groups.clone()))];
     let zeros = recipe.zeros.then_some(("Zeros", VECTOR / 2, 8, Some(groups)));
     for (name, bytes, elements, rows) in vectors.into_iter().chain(zeros) {
         let param = name.to_lowercase();
         let address = rule.param(&param);
-        all.push(demand(
-            DemandKind::Alignment,
-            address.clone().divides_by(bytes),
-            format!("{name} at a multiple of {bytes} bytes"),
-            copied,
-            ("address", address),
-        ));
+        let required = format!("{name} at a multiple of {bytes} bytes");
+        rule.demand(aligned, address.clone().divides_by(bytes), [&required, copied], &[("address", &address)]);
         let stride = rule.param(&format!("ld{param}"));
         let Some(rows) = rows else {
             let dense = n.clone().at_most(1).op(IntOp::Or, stride.clone().is(rule.param("w_row")));
-            let required = "rows of W without gaps".to_owned();
-            all.push(demand(DemandKind::Stride, dense, required, packed, ("stride", stride)));
+            rule.demand(DemandKind::Stride, dense, ["rows of W without gaps", packed], &[("stride", &stride)]);
             continue;
         };
         // The stride of a single row is never used.
         let whole = rows.at_most(1).op(IntOp::Or, stride.clone().divides_by(elements));
         let required = format!("a stride of {name} that is a multiple of {elements}");
-        all.push(demand(DemandKind::Alignment, whole, required, copied, ("stride", stride)));
+        rule.demand(aligned, whole, [&required, copied], &[("stride", &stride)]);
     }
-    rule.demands.extend(all);
 }

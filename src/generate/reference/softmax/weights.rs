@@ -156,7 +156,13 @@ impl<'a> Weights<'a> {
         };
         let steps = self.steps();
         let (mut sum, mut size, mut error, mut infinite) = (0.0, 0.0, 0.0, [false; 2]);
+        // A score of -inf has no weight: 0 times such a value is NaN, but a step of such scores alone may be left out.
+        let mut may_be_nan = false;
         for ((weight, relative), value) in self.all.iter().zip(values).map(|(of, v)| (of, f64::from(v))) {
+            if *weight == 0.0 && !value.is_finite() {
+                may_be_nan = true;
+                continue;
+            }
             if value.is_nan() {
                 return Accept::within(f64::NAN, 0.0);
             }
@@ -185,13 +191,14 @@ impl<'a> Weights<'a> {
         // The reciprocal, and the product with it, are rounded.
         let error = (error + value.abs() * of_sum) / (of - of_sum).max(0.0) * (1.0 + 4.0 * U) + 4.0 * U * value.abs();
         let (error, least) = (error + f64::from(f32::MIN_POSITIVE), f64::from(f32::MIN_POSITIVE));
-        match self.of_v {
+        let accept = match self.of_v {
             None => Accept::within(value, error),
             Some(of_v) if !of_v.is_finite() => Accept::within(0.0, f64::INFINITY).or_nan(),
             // The product is rounded.
             Some(of_v) => {
                 Accept::within(value * of_v, error * of_v.abs() * (1.0 + U) + U * (value * of_v).abs() + least)
             }
-        }
+        };
+        if may_be_nan { accept.or_nan() } else { accept }
     }
 }

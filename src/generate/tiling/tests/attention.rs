@@ -121,6 +121,32 @@ fn attention_is_proved() {
     assert!(ty("Output").expect("an MMA").contains("_RS<GMMA::Major::K,GMMA::Major::MN>"));
 }
 
+/// Keys in pages of `page`, of which a step of 128 has boxes of `lines`.
+fn in_pages(page: i64, lines: i64) -> impl Fn(&mut Tiling) {
+    move |t| {
+        t.copies[1].engine = Engine::Tma { extents: [lines, 64], sharers: 1, rounds: false };
+        let Place::Global(global) = &mut t.copies[1].from else { panic!("K comes from global memory") };
+        global.page = page;
+    }
+}
+
+#[test]
+fn boxes_of_pages_fill_a_stage() {
+    for (page, lines) in [(64, 64), (256, 128), (16, 16), (8, 8), (64, 32)] {
+        assert_eq!(broken(attention(), in_pages(page, lines)), [], "{page} {lines}");
+        let mut tiling = attention();
+        in_pages(page, lines)(&mut tiling);
+        // All boxes of a stage complete one barrier.
+        let copy = &tiling.counts().expect("right copies").copies[1];
+        assert_eq!((copy.instructions, tiling.arrivals(&tiling.pipelines[1]).bytes.0), ((128 / lines) as u64, 16384));
+    }
+    // A box across two pages, one that leaves lines out, and boxes without pages.
+    assert_eq!(broken(attention(), in_pages(64, 128)), [Law::Box]);
+    assert_eq!(broken(attention(), in_pages(96, 96)), [Law::CoversOnce]);
+    assert_eq!(broken(attention(), in_pages(0, 64)), [Law::CoversOnce]);
+    assert!(broken(attention(), in_pages(4, 4)).contains(&Law::Swizzle), "rows of 8 are exchanged together");
+}
+
 #[test]
 fn what_breaks_attention_is_found() {
     // Rows of scores are in four lanes, and only there.

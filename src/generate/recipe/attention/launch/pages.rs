@@ -19,7 +19,7 @@ const ROUNDS: i64 = 4;
 impl Decision {
     /// Steps of a split where none is given: for as many CTAs as multiprocessors have at once, which then end together.
     fn steps_of_split(&self, units: &Int, steps: &Int) -> Int {
-        let own = self.smem.0 + self.recipe.offsets(self.tiling.tile[2]).0;
+        let own = self.smem.0 + self.recipe.offsets(&self.own).0;
         // The driver takes 1 KiB of each block's.
         let at_once = (SHARED / (own as i64 + 1024)).clamp(1, AT_ONCE) * i64::from(self.recipe.ctas);
         let units = units.clone().op(IntOp::Max, 1);

@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::layout::LayoutError;
 use crate::model::banks::WARP;
 use crate::recipe::attention::Attention;
-use crate::tiling::{Completion, CopyOp, Engine, Global, Guard, Order, Place, TileCopy, Tiling, flat};
+use crate::tiling::{CopyOp, Engine, Global, Guard, Order, Place, TileCopy, Tiling, flat};
 use crate::units::Bytes;
 
 /// Warps that share the splits of a row. With a warp a row, and its splits one after the other, 64 splits took as long as the keys.
@@ -23,18 +23,9 @@ pub(in super::super) fn combine(recipe: &Attention) -> Result<Tiling, LayoutErro
     let of = |rows, apart, along| flat([(rows, apart), (along, 1)]);
     let copy = |name, what, dtype: DType, from, to| {
         let op = CopyOp::Universal(Bytes(dtype.bytes().0 * at_once as u64));
-        Ok::<_, LayoutError>(TileCopy {
-            name,
-            what,
-            tile: [1, columns],
-            dtype,
-            from,
-            to,
-            engine: Engine::Threads { op, threads: of(1, lanes, lanes)?, values: of(1, at_once, at_once)? },
-            guard: Guard::Predicate,
-            completes: Completion::Program,
-            split: None,
-        })
+        let engine = Engine::Threads { op, threads: of(1, lanes, lanes)?, values: of(1, at_once, at_once)? };
+        let copy = TileCopy::new([name, what], ([1, columns], dtype), [from, to], engine);
+        Ok::<_, LayoutError>(TileCopy { guard: Guard::Predicate, ..copy })
     };
     // Splits leave rows of whole tiles, longer than those of O, if at all.
     let align = Bytes(4 * at_once as u64);

@@ -29,31 +29,19 @@ pub(in super::super) fn sm90a(recipe: &Attention, own: &Own) -> Result<Tiling, L
     let load = |name, what, tensor, tile: [i64; 2], along: usize| {
         let mut extents = tile;
         extents[along] = piece(tile[along], size);
-        TileCopy {
-            name,
-            what,
-            tile,
-            dtype,
-            from: recipe.rows(tensor, along),
-            to: Place::Shared(tensor),
-            engine: Engine::Tma { extents, sharers: 1, rounds: false },
-            guard: Guard::TensorMap,
-            completes: Completion::Mbarrier,
-            split: None,
+        let mut from = recipe.rows(tensor, along);
+        if let (Place::Global(global), Some(page), true) = (&mut from, recipe.page, recipe.paged && tensor != "Q") {
+            extents[1 - along] = recipe.box_of(n).unwrap_or(n);
+            global.page = page.into();
         }
+        let engine = Engine::Tma { extents, sharers: 1, rounds: false };
+        let copy = TileCopy::new([name, what], (tile, dtype), [from, Place::Shared(tensor)], engine);
+        TileCopy { guard: Guard::TensorMap, completes: Completion::Mbarrier, ..copy }
     };
-    let mma = |name, tiles, tile: [i64; 3], a, b, from| {
-        Ok::<_, LayoutError>(TileMma {
-            name,
-            tiles,
-            tile,
-            atom: format!("SM90_64x{}x{ATOM}_F32{factors}_{from}", tile[1]),
-            atoms: make_layout(&IntTuple::tuple([warpgroups, 1, 1].map(IntTuple::int))?)?,
-            permutation: None,
-            a,
-            b,
-            promotion: None,
-        })
+    let mma = |name, tiles, tile: [i64; 3], factors_from, from| {
+        let atoms = make_layout(&IntTuple::tuple([warpgroups, 1, 1].map(IntTuple::int))?)?;
+        let atom = format!("SM90_64x{}x{ATOM}_F32{factors}_{from}", tile[1]);
+        Ok::<_, LayoutError>(TileMma::new((name, tiles), tile, (atom, atoms), factors_from))
     };
     let tensor = |names, extents, along, lives, proxy| {
         SmemTensor::in_pieces(names, dtype, extents, along, proxy).map(|tensor| SmemTensor { lives, ..tensor })
@@ -66,8 +54,10 @@ pub(in super::super) fn sm90a(recipe: &Attention, own: &Own) -> Result<Tiling, L
     let [stage, store] = stores(recipe, [m, dv], CopyOp::StMatrix, [threads, values]);
     let q = tensor(["Q", "(BM,D,1)"], [m, d, 1], 1, Lives::Mainloop, Proxy::Async)?;
     let o = tensor(["O", "(BM,DV,1)"], [m, dv, 1], 1, Lives::Epilogue, Proxy::Generic)?;
-    let [consumer, producer] = registers(warpgroups, recipe.varlen || recipe.mask == Mask::Window || recipe.empties());
+    let looks = recipe.varlen || recipe.paged || recipe.mask == Mask::Window || recipe.empties();
+    let [consumer, producer] = registers(warpgroups, looks);
     let role = |task, threads: i64, registers| Role { task, threads: threads as u32, registers };
+    let weights_and_values = [Factor::Accumulators("Scores"), Factor::Shared("V")];
     let mut tiling = Tiling {
         tile: [m, dv, n],
         smem: vec![
@@ -85,15 +75,8 @@ pub(in super::super) fn sm90a(recipe: &Attention, own: &Own) -> Result<Tiling, L
             store,
         ],
         mmas: vec![
-            mma("Scores", ["TileQ", "TileK", "TileS"], [m, n, d], Factor::Shared("Q"), Factor::Shared("K"), "SS")?,
-            mma(
-                "Output",
-                ["TileP", "TileV", "TileO"],
-                [m, dv, n],
-                Factor::Accumulators("Scores"),
-                Factor::Shared("V"),
-                "RS",
-            )?,
+            mma("Scores", ["TileQ", "TileK", "TileS"], [m, n, d], ["Q", "K"].map(Factor::Shared), "SS")?,
+            mma("Output", ["TileP", "TileV", "TileO"], [m, dv, n], weights_and_values, "RS")?,
         ],
         reduces: reduces(),
         roles: vec![role(Task::Consume, 128 * warpgroups, consumer), role(Task::Produce, 128, producer)],

@@ -1,0 +1,5 @@
+    Tensor gK = local_tile(k_of(params, work.k), TileK{}, make_coord(_, _0{}));                          // (BN,D,steps)
+    Tensor gV = local_tile(v_of(params, work.v), TileV{}, make_coord(_0{}, _));                          // (DV,BN,steps)
+    auto const of_q = parts(TmaQ{}, sQ, gQ);                                                   // (TMA), (TMA,1)
+    auto const of_k = parts(TmaK{}, sK, gK);                                                   // (TMA,steps), (TMA,STAGES)
+    auto const of_v = parts(TmaV{}, sV, gV);                                                   // (TMA,steps), (TMA,STAGES)
