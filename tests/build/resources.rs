@@ -10,7 +10,7 @@ use cutemplate::emit::{Unit, render};
 use cutemplate::model::H200;
 use cutemplate::plan::{Entry, Plan};
 use cutemplate::recipe::product::{Major, Problem};
-use cutemplate::recipe::{FAMILIES, Gemm, Recipe};
+use cutemplate::recipe::{Attention, FAMILIES, Gemm, Recipe};
 use cutemplate::settings::Settings;
 use cutlass_sys::Finder;
 
@@ -160,4 +160,32 @@ fn what_is_tried_for_products_is_compiled() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Windows with functions of scores, whose loops were too long for nvcc 13.0 to inline, so that MMAs were serialized; with 128 keys of a
+/// step they spilled then.
+const CROWDED: &[&str] = &[
+    "head=128\nscore=|s; cap| cap * tanh(s * (1 / cap))",
+    "head=64\nscore=|s; cap| cap * tanh(s * (1 / cap))",
+    "head=96\nvarlen=true\nscore=|s, b, h, q, k, slope| s + slope * (k - q)\naux=f32:(0,1,0)\nsinks=true",
+    "head=128\nvarlen=true\npaged=true\npage=64\nscore=|s; cap| cap * tanh(s / cap)",
+    "head=192\nscore=|s; cap| cap * tanh(s * (1 / cap))",
+    "head=256\nvarlen=true\nscore=|s; cap| cap * tanh(s * (1 / cap))\nlse=true",
+];
+
+#[test]
+fn windows_with_functions_of_scores_keep_everything_in_registers() {
+    let targets = Targets::new([Arch::Sm90a]).expect("an architecture");
+    let asked = if whole::is_asked_for() { CROWDED } else { &CROWDED[..1] };
+    let recipes = asked.iter().map(|text| {
+        let settings = Settings::parse_lines(&format!("dtype=bf16\nmask=window\n{text}"));
+        Attention::from_settings(&settings).expect("a recipe")
+    });
+    let units: Vec<_> =
+        recipes.map(|recipe| (render(&recipe.plan(&targets).expect("a recipe")), targets.clone())).collect();
+    let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc is fetched in this workspace");
+    for (text, compiled) in asked.iter().zip(compiler.compile_all(&units)) {
+        let manifest = compiled.unwrap_or_else(|e| panic!("{text}: {e}")).manifest().clone();
+        assert!(!manifest.spills() && !manifest.uses_local_memory(), "{text}: {manifest}");
+    }
 }
