@@ -943,13 +943,14 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
         softmax.rescale(by_rows(tOrO));
       }
     };
-    // Loops of their own: a branch between MMAs costs 5 % of causal heads.
+    // Loops of their own: a branch between MMAs costs 5 % of causal heads. Each has a type of its own, and so is inlined: MMAs of a call
+    // are serialized.
     if constexpr (Mask::diagonal) {
-      until(own.whole, true_type{});
+      until(own.whole, _1{});
     }
-    until(own.left, false_type{});
+    until(own.left, _0{});
     if constexpr (Mask::window) {
-      until(own.count, true_type{});
+      until(own.count, _2{});
     }
     multiply_v();
     end_v();
