@@ -81,16 +81,20 @@ impl Record {
 
     /// The row of the most similar problem; among equals the first.
     pub fn nearest(&self, problem: &Problem) -> Option<&Measured> {
-        let problems: Vec<Problem> = self.rows.iter().map(|row| row.problem).collect();
-        self.rows.get(problem.nearest(&problems)?)
+        nearest(self.rows.iter().collect(), problem)
     }
 
-    /// The same, where no extent differs by more than a factor of 2.
+    /// The same of those of which no extent differs by more than a factor of 2.
     pub fn alike(&self, problem: &Problem) -> Option<&Measured> {
         let near = |x: u64, y: u64| x <= y.saturating_mul(2) && y <= x.saturating_mul(2);
         let alike = |p: &Problem| near(p.m, problem.m) && near(p.n, problem.n) && near(p.k, problem.k);
-        self.nearest(problem).filter(|row| alike(&row.problem))
+        nearest(self.rows.iter().filter(|row| alike(&row.problem)).collect(), problem)
     }
+}
+
+fn nearest<'r>(rows: Vec<&'r Measured>, problem: &Problem) -> Option<&'r Measured> {
+    let problems: Vec<Problem> = rows.iter().map(|row| row.problem).collect();
+    rows.get(problem.nearest(&problems)?).copied()
 }
 
 impl fmt::Display for Record {
