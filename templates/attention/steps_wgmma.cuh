@@ -100,8 +100,8 @@
     // One loop: several are too long to be inlined, and MMAs of a call are serialized.
     until(own.count, bool_constant<Mask::diagonal>{});
 {%- else %}
-    // Loops of their own: a branch between MMAs costs 5 % of causal heads. Each has a type of its own, and so is inlined: MMAs of a call
-    // are serialized.
+    // Loops of their own: a branch between MMAs costs 5 % of causal heads.
+    // Each has a type of its own, and so is inlined: MMAs of a call are serialized.
     if constexpr (Mask::diagonal) {
       until(own.whole, _1{});
     }

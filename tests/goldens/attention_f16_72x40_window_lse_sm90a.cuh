@@ -943,8 +943,8 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
         softmax.rescale(by_rows(tOrO));
       }
     };
-    // Loops of their own: a branch between MMAs costs 5 % of causal heads. Each has a type of its own, and so is inlined: MMAs of a call
-    // are serialized.
+    // Loops of their own: a branch between MMAs costs 5 % of causal heads.
+    // Each has a type of its own, and so is inlined: MMAs of a call are serialized.
     if constexpr (Mask::diagonal) {
       until(own.whole, _1{});
     }
