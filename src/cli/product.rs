@@ -128,7 +128,7 @@ impl Measurement<'_> {
     }
 }
 
-/// What is left of those that were chosen.
+/// The chosen kernels that can be measured.
 ///
 /// # Errors
 /// Why the first of them cannot be measured, where none can.

@@ -1,5 +1,5 @@
-//! Products whose neighbouring columns are pairs, such as gate and up of a layer: every kind of input beside them, scales, groups, rows that an
-//! index names, a D that is quantised, and E, by warpgroups and by warps, in every mode. Pairs of other columns are found.
+//! Products whose neighbouring columns are pairs, such as gate and up of a layer. They run by warpgroups and by warps, in every mode, with
+//! inputs of each kind, scales, groups, indices of rows, a quantised D, and E. Pairs of other columns are found.
 
 use std::sync::LazyLock;
 

@@ -104,7 +104,7 @@ fn the_chart_of_the_ladder() {
     expect_file!["../../docs/pictures/sgemm_ladder.svg"].assert_eq(&svg);
 }
 
-/// Of the record that comes with the crate, what is of f16 with both factors K-major.
+/// The rows of the crate's own record of f16 with both factors K-major.
 #[test]
 fn the_chart_of_tensor_core_products() {
     let record = Gemm::record().expect("it was measured on an H200");

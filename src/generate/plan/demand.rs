@@ -67,8 +67,8 @@ impl Rule {
         self.demands.push(Demand { kind, condition, required, because, found });
     }
 
-    /// Asks for rows of an operand that begin at multiples of so many bytes: an address, and strides of modes, each with its parameter,
-    /// what it is called, and its extent. The stride of a single coordinate is never used.
+    /// Demands that rows of an operand begin at multiples of so many bytes: its address and its strides. Each of `modes` is the parameter of
+    /// a stride, what messages call it, and the extent. The stride of a single coordinate is never used.
     pub fn aligned<'a>(
         &mut self,
         operand: &Operand,

@@ -9,8 +9,8 @@ use crate::settings::named;
 /// The epilogue is a function of the accumulator, the sum over k of `A(m,k) * B(k,n)` from 0 on, of the element of C, and of
 /// those of the auxiliary tensors. The operands are A, B, C where it is read, the auxiliary tensors, and D.
 ///
-/// Of pairs, C and D are `(M,N/2)`: element j of a row is a function of the accumulators of columns 2j and 2j + 1, and of both elements
-/// of an auxiliary tensor that lies along N.
+/// C and D of pairs are `(M,N/2)`. Element j of a row is a function of two accumulators, those of columns 2j and 2j + 1. An auxiliary tensor
+/// along N gives it both its elements.
 ///
 /// ```
 /// use cutemplate::arch::Targets;
@@ -157,7 +157,7 @@ pub(crate) fn is_zero(scalars: &[f64], index: Option<usize>) -> bool {
 }
 
 impl Product {
-    /// Of a function whose first inputs are so many accumulators.
+    /// The product of an epilogue whose first `sums` inputs are accumulators.
     pub(crate) fn new(epilogue: Checked, scalar_params: Vec<String>, batched: bool, sums: usize) -> Self {
         let function = epilogue.function();
         let has_c = function.inputs() > sums && !function.unused_inputs().contains(&sums);

@@ -178,8 +178,7 @@ pub(crate) fn is_paged(plan: &Plan) -> bool {
 
 /// The keys of a page, where the recipe says them.
 fn page_of(plan: &Plan) -> Option<i64> {
-    let (_, page) = plan.recipe().split_once("page: ")?;
-    page.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    plan.settings().get("page")?.parse().ok()
 }
 
 /// So many queries of sequences of these lengths, whose keys lie in pages of so many. Pages lie in no order, one of them belongs to

@@ -310,7 +310,7 @@ impl Recipe for Gemm {
         Problem { k: problem.k.saturating_mul(self.dtype.dtype().bytes().0).div_ceil(DType::F16.bytes().0), ..*problem }
     }
 
-    /// Elements as wide and sums of one kind are as fast: those of integers, or such as are promoted.
+    /// Elements are as wide, both are integers or both are not, and both sums are promoted or both are not.
     fn is_measured_with(&self, other: &Self) -> bool {
         let kind = |of: &Self| (of.dtype.dtype().bytes(), of.dtype == Factors::I8, of.promote > 0);
         kind(self) == kind(other)
