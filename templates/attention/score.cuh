@@ -41,15 +41,16 @@ struct Scoring
     Tensor m[[ t.is.name ]] = auxiliary(params, work, ptr_[[ t.is.name ]], [[ t.strides ]]);  // (HQ,SQ,SK)
 {%- endfor %}
     float const batch = work.batch;
+    // Columns outside: what the rows of a column share is not held for all columns.
     CUTE_UNROLL
-    for (int row = 0; row < size<0>(scores); ++row) {
-      int const q      = work.query(get<0>(crd(row,_0{})));
-      float const own  = q + work.len_k - work.len_q;
-      int const h      = work.head(get<0>(crd(row,_0{})));
-      float const head = h;
+    for (int n = 0; n < size<1>(scores); ++n) {
       CUTE_UNROLL
-      for (int n = 0; n < size<1>(scores); ++n) {
-        int const k = key + get<1>(crd(row,n));
+      for (int row = 0; row < size<0>(scores); ++row) {
+        int const q      = work.query(get<0>(crd(row,_0{})));
+        float const own  = q + work.len_k - work.len_q;
+        int const h      = work.head(get<0>(crd(row,_0{})));
+        float const head = h;
+        int const k      = key + get<1>(crd(row,n));
         if (!reads || (q < work.len_q && k < work.len_k)) {
           float const score = __fmul_rn(scores(row,n), given);
           scores(row,n) = op(score, batch, head, own, float(k)[[ score.elements("(h,q,k)") ]]);

@@ -74,15 +74,16 @@
     weigh(0, true_type{});
     round_all(tSrS, tOrP);
     clear_first(skipped);
+    // Inlined: MMAs of a call are serialized.
 {%- if c.emptied().is_some() %}
     walk.next();
-    auto const until = [&](int end, auto masked) {
+    auto const until = [&](int end, auto masked) __attribute__((always_inline)) {
       CUTE_NO_UNROLL
       while (walk.after < skipped + end) {
         int const i = walk.next() - skipped;
 {%- else %}
     int i = 1;
-    auto const until = [&](int end, auto masked) {
+    auto const until = [&](int end, auto masked) __attribute__((always_inline)) {
       CUTE_NO_UNROLL
       for (; i < end; ++i) {
 {%- endif %}
@@ -101,13 +102,12 @@
     until(own.count, bool_constant<Mask::diagonal>{});
 {%- else %}
     // Loops of their own: a branch between MMAs costs 5 % of causal heads.
-    // Each has a type of its own, and so is inlined: MMAs of a call are serialized.
     if constexpr (Mask::diagonal) {
       until(own.whole, _1{});
     }
     until(own.left, _0{});
     if constexpr (Mask::window) {
-      until(own.count, _2{});
+      until(own.count, _1{});
     }
 {%- endif %}
     multiply_v();

@@ -193,7 +193,15 @@ fn run_batch(
             return tally;
         }
     };
-    let Some(gpu) = shared.gpu else { return tally };
+    let Some(gpu) = shared.gpu else {
+        // What a GPU would be given fits together at least.
+        for (kernel, problem) in
+            kernels.iter().flat_map(|kernel| problems(kernel).into_iter().map(move |of| (kernel, of)))
+        {
+            drop(Tensors::new(&kernel.plan, &problem));
+        }
+        return tally;
+    };
     for kernel in kernels {
         // SAFETY: nvcc made the fatbin of the texts of all these plans.
         let loaded = match unsafe { AnyKernel::load_unchecked(gpu, kernel.plan.clone(), &fatbin) } {

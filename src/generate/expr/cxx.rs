@@ -109,6 +109,18 @@ impl<'a> Cxx<'a> {
         Piece::call(name, operands)
     }
 
+    /// Of two names C++ chooses an lvalue: nvcc then keeps both in local memory, and chooses an address. One becomes a value.
+    fn choice(&self, condition: &Piece, yes: &Piece, no: &Piece) -> Piece {
+        let is_name = |piece: &Piece| {
+            let mut chars = piece.text.chars();
+            chars.next().is_some_and(|c| !c.is_ascii_digit()) && chars.all(|c| c == '_' || c.is_ascii_alphanumeric())
+        };
+        match is_name(yes) && is_name(no) {
+            true => Piece::choice(condition, &Piece::call(self.helpers.compute.cxx(), std::slice::from_ref(yes)), no),
+            false => Piece::choice(condition, yes, no),
+        }
+    }
+
     /// `open` where an operand may end in a product that the text does not show.
     fn binary(&mut self, op: Binary, operands: &[Piece], [x, y]: [&Piece; 2], open: bool) -> Piece {
         if self.helpers.compute == Compute::I32 {
@@ -153,7 +165,7 @@ impl Style for Cxx<'_> {
             (Node::And(_), [x, y]) => Piece::infix("&&", Precedence::And, x, y),
             (Node::Or(_), [x, y]) => Piece::infix("||", Precedence::Or, x, y),
             (Node::Not(_), [x]) => Piece::prefix("!", x),
-            (Node::Select(_), [c, x, y]) => Piece::choice(c, x, y),
+            (Node::Select(_), [c, x, y]) => self.choice(c, x, y),
             _ => Piece::call(&self.rounded("fma"), operands),
         }
     }
@@ -287,6 +299,17 @@ mod tests {
         let (text, _) =
             functor(&"select(a < b && !(a == 1), a, -b) * (a - (b - 1))".parse().expect("grammar"), Compute::F32);
         assert!(text.contains("__fmul_rn(a < b && !(a == 1.0f) ? a : -b, a - (b - 1.0f))"), "{text}");
+    }
+
+    #[test]
+    fn a_choice_is_a_value() {
+        for (text, right) in [
+            ("select(a < b, a, b)", "a < b ? float(a) : b"),
+            ("select(a < b, a, 0)", "a < b ? a : 0.0f"),
+            ("select(a < b, a + b, b)", "a < b ? a + b : b"),
+        ] {
+            assert_eq!(returned(text, Compute::F32), right);
+        }
     }
 
     fn returned(text: &str, compute: Compute) -> String {

@@ -318,6 +318,9 @@ pub(super) fn problem(plan: &Plan, random: &mut Random, products: i64) -> Proble
         let mode = random.pick(&[0, 1, 2, 2, 2, 3]);
         problem.iter_mut().skip(mode).take(1).for_each(|extent| *extent = 0);
     }
+    if plan.settings().get("pairs").is_some_and(|pairs| pairs == "true") {
+        problem[1] += problem[1] % 2;
+    }
     of(plan, random, &problem)
 }
 
