@@ -45,6 +45,10 @@ static_assert(RowThreads % 32 == 0 || 32 % RowThreads == 0, "rows end where warp
 [[ helpers ]]
 {%- for s in parts %}[[ s.functor ]]
 {% endfor %}{% include "copy_all.cuh" %}
+{%- if self.rounds_pairs() %}
+
+{% include "round_all.cuh" %}
+{%- endif %}
 
 {% include "rows/reduce.cuh" %}
 

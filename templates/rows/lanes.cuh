@@ -8,6 +8,12 @@ of_lanes(typename Op::State state)
     // The best first, then its column.
     Number const best = of_lanes<typename Op::Most, Lanes>(state.x);
     return {best, of_lanes<First, Lanes>(Op::alike(state.x, best) ? state.column : INT32_MAX)};
+{%- if d.passes.pairs().len() > 0 %}
+  } else if constexpr (is_same_v<typename Op::State, Most>) {
+    // The largest first, then the sums below it.
+    Number const most = of_lanes<Max, Lanes>(state.most);
+    return {most, of_lanes<Sum, Lanes>(Op::below(state, most))};
+{%- endif %}
   } else {
     CUTE_UNROLL
     for (int lanes = Lanes / 2; lanes > 0; lanes /= 2) {

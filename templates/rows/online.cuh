@@ -10,10 +10,11 @@ struct Online {
   CUTE_DEVICE static State nothing() { return {Max::nothing(), 0}; }
   // What terms are compared with: there is no difference of -inf and -inf.
   CUTE_DEVICE static Number base(Number most) { return most == Max::nothing() ? 0 : most; }
+  // The sum, relative to another maximum.
+  CUTE_DEVICE static Number below(State a, Number most) { return multiply(a.sum, Exponential{}(a.most - base(most))); }
   CUTE_DEVICE static State of(State a, State b) {
     Number const most = larger(a.most, b.most);
-    Number const from = base(most);
-    return {most, add(multiply(a.sum, Exponential{}(a.most - from)), multiply(b.sum, Exponential{}(b.most - from)))};
+    return {most, add(below(a, most), below(b, most))};
   }
   // With the terms of a vector.
   template <class Terms>
@@ -24,7 +25,7 @@ struct Online {
       most = larger(most, terms(v));
     }
     Number const from = base(most);
-    Number sum = multiply(a.sum, Exponential{}(a.most - from));
+    Number sum = below(a, most);
     CUTE_UNROLL
     for (int v = 0; v < size(terms); ++v) {
       sum = add(sum, Exponential{}(terms(v) - from));

@@ -50,5 +50,4 @@ CUTE_DEVICE T from_lane(T x, int lanes) { return __shfl_xor_sync(0xffffffff, x, 
 {%- if d.passes.pairs().len() > 0 %}
 
 {% include "rows/online.cuh" %}
-CUTE_DEVICE Most from_lane(Most x, int lanes) { return {from_lane(x.most, lanes), from_lane(x.sum, lanes)}; }
 {%- endif %}

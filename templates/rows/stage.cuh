@@ -4,7 +4,7 @@
 {%- for t in self.of(Kind::Staged) %}
   auto const ptr_s[[ t.name ]] = reinterpret_cast<Element[[ t.name ]]*>(smem + [[ t.offset ]]);
   Tensor s[[ t.name ]] = make_tensor(make_smem_ptr(ptr_s[[ t.name ]]), typename Walk::Smem[[ t.name ]]{});  // (ROWS,COLUMNS,TILES)
-  Tensor w[[ t.name ]] = thr_[[ t.name ]].partition_D(s[[ t.name ]]);  // (CPY,CPY_M,CHUNKS,TILES)
+  Tensor w[[ t.name ]] = addressed(thr_[[ t.name ]].partition_D(s[[ t.name ]]));  // (CPY,CPY_M,CHUNKS,TILES)
 {%- endfor %}
   for (int i = 0; i < tiles; ++i) {
     [[ "[[maybe_unused]]" ]] int const tile = rank * RowTiles + i;

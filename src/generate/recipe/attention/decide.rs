@@ -130,7 +130,7 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
         Isa::Sm80 => held(&tiling),
         Isa::Sm90a => checks.sound("tiles have registers", tiling.registers())?,
     };
-    let (need, limit) = checks::register_need(Bytes(4 * held), tiling.threads());
+    let (need, limit) = checks::register_need(Bytes(4 * (held + addresses(recipe, &own))), tiling.threads());
     let limit = tiling.roles[0].registers.map_or(limit, u64::from);
     let found = format!("about {need} registers, {} threads", tiling.threads());
     let because =
@@ -165,6 +165,12 @@ fn held(tiling: &Tiling) -> u64 {
     let [scores, output] = &tiling.mmas[..] else { return 0 };
     let ((scores, [q, k]), (output, [_, v])) = (of(scores), of(output));
     output + (scores + 2 * (q + k)).max(scores / 2 + 2 * v)
+}
+
+/// Registers of a thread for where elements of auxiliary tensors lie: an address of two for each of its rows.
+fn addresses(recipe: &Attention, own: &Own) -> u64 {
+    let rows = own.tile[0] / (8 * own.warps);
+    2 * recipe.aux.len() as u64 * rows.unsigned_abs()
 }
 
 /// Settings that are none; whether the tiling can be looked at.

@@ -5,7 +5,6 @@ use askama::Template;
 use super::decide::Decision;
 use super::score::emptied;
 use super::{Attention, Isa, Mask, Own};
-use crate::dtype::DType;
 use crate::emit::{self, Alias, Assertion};
 use crate::expr::{Checked, Compute, Helpers};
 use crate::plan::{ModeStride, Operand, Plan};
@@ -26,8 +25,6 @@ struct Common<'a> {
     value: String,
     /// Whether keys of a window are seen.
     window: bool,
-    /// Two weights in a register, as PTX spells them.
-    pair: &'static str,
     threads: u32,
     smem_bytes: u64,
     align: u64,
@@ -301,7 +298,6 @@ pub(super) fn header(decision: &Decision, score: &Checked, plan: &Plan) -> Strin
         head: emit::int(recipe.head.into()),
         value: emit::int(recipe.value().into()),
         window: recipe.mask == Mask::Window,
-        pair: if recipe.dtype == DType::Bf16 { "bf16x2" } else { "f16x2" },
         threads: tiling.threads(),
         smem_bytes: smem.0,
         align: tiling.smem.iter().map(|tensor| tensor.align.0).max().unwrap_or(16),

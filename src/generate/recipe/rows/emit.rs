@@ -76,6 +76,10 @@ impl Text<'_> {
         self.parts.iter().filter(|step| step.meets())
     }
 
+    fn rounds_pairs(&self) -> bool {
+        self.parts.iter().any(|step| step.rounds_pairs)
+    }
+
     fn of(&self, kind: Kind) -> impl Iterator<Item = &Matrix> {
         self.matrices.iter().filter(move |t| t.kind == kind)
     }

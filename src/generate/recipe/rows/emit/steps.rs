@@ -64,6 +64,8 @@ pub(super) struct StepText {
     pub(super) late: Vec<&'static str>,
     /// Outputs of elements.
     pub(super) stores: Vec<&'static str>,
+    /// Whether some are rounded two at once.
+    pub(super) rounds_pairs: bool,
     /// New values of groups.
     pub(super) values: Vec<Reduced>,
 }
@@ -135,6 +137,16 @@ fn along_row(words: &mut Words<'_>, step: &mut StepText, reduction: Reduction, v
     format!("state{value} = {op}::of(state{value}, {y});")
 }
 
+/// An output that is rounded two elements at once, behind those of a vector.
+fn in_pairs(step: &mut StepText, name: &str, y: &str) -> String {
+    step.rounds_pairs = true;
+    step.ahead_of_vector.push(format!("Tensor y{name} = make_tensor<Number>(Shape<Int<Vec>>{{}});  // (VEC)"));
+    step.ahead_of_vector.push(format!("if constexpr (!Walk::whole) {{ clear(y{name}); }}"));
+    let rounded = format!("round_all(y{name}, r{name}(_, _0{{}}, c));");
+    step.behind_vector.push(format!("if (!Walk::whole || inside(0, c)) {{ {rounded} }}"));
+    format!("y{name}(v) = {y};")
+}
+
 /// Adds what a traversal's function makes.
 fn traversal(words: &mut Words<'_>, step: &mut StepText, of: &Traversal) {
     let decision = words.decision;
@@ -152,7 +164,10 @@ fn traversal(words: &mut Words<'_>, step: &mut StepText, of: &Traversal) {
                     Origin::Columns(by) => format!("columns.{name}(v, c) = {}::of(columns.{name}(v, c), {y});", op(by)),
                     _ => {
                         step.stores.push(name);
-                        format!("r{name}(v, _0{{}}, c) = {};", words.stored(output, &y))
+                        match words.rounds_pairs(output) {
+                            true => in_pairs(step, name, &y),
+                            false => format!("r{name}(v, _0{{}}, c) = {};", words.stored(output, &y)),
+                        }
                     }
                 }
             }

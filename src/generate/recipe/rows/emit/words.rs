@@ -2,8 +2,8 @@
 
 use super::super::decide::Decision;
 use crate::dtype::DType;
-use crate::expr::Helpers;
 use crate::expr::rows::{Along, Level, Made, Origin, Part, Reduction, Source};
+use crate::expr::{Compute, Helpers};
 
 /// Names, for a step that has elements, groups, or one row.
 pub(super) struct Words<'a> {
@@ -85,6 +85,12 @@ impl Words<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Whether an instruction rounds two numbers at once to an output's type.
+    pub(super) fn rounds_pairs(&self, output: usize) -> bool {
+        let halves = matches!(self.decision.output(output).spec.dtype, DType::F16 | DType::Bf16);
+        halves && self.decision.passes.compute() == Compute::F32 && self.decision.schedule.vec % 2 == 0
     }
 
     /// An output's value in its own type.
