@@ -639,30 +639,42 @@ struct Softmax
   }
 };
 
-// Two numbers, rounded to the type of the weights; the first lies below the second.
+// Two numbers, rounded to a type of 16 bits; the first lies below the second.
+template <class Element>
 CUTE_DEVICE
 uint32_t
 pair(float low, float high)
 {
   uint32_t both;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  if constexpr (is_same_v<Element, half_t>) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  } else {
+    static_assert(is_same_v<Element, bfloat16_t>, "f16 or bf16");
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  }
   return both;
 }
 
-// Rounds accumulators to the type of the weights, in the same order.
-template <class TCrC, class TCrE>
+// Rounds numbers in the same order: two at once, or a single one.
+template <class Src, class Dst>
 CUTE_DEVICE
 void
-round_all(TCrC const& tCrC, TCrE&& tCrE)
+round_all(Src const& src, Dst&& dst)
 {
-  Tensor pairs = recast<uint32_t>(tCrE);                                                       // (MMA/2,..)
-  static_assert(size(TCrC{}) == 2 * size(decltype(pairs){}), "pairs are whole");
-  CUTE_UNROLL
-  for (int i = 0; i < size(pairs); ++i) {
-    pairs(i) = pair(tCrC(2 * i), tCrC(2 * i + 1));
+  using Element = typename remove_cvref_t<Dst>::value_type;
+  if constexpr (size(Src{}) == 1) {
+    dst(_0{}) = Element(src(_0{}));
+  } else {
+    Tensor pairs = recast<uint32_t>(dst);                                                      // (PAIR,..)
+    static_assert(size(Src{}) == 2 * size(decltype(pairs){}), "pairs are whole");
+    CUTE_UNROLL
+    for (int i = 0; i < size(pairs); ++i) {
+      pairs(i) = pair<Element>(src(2 * i), src(2 * i + 1));
+    }
   }
 }
 
+// Accumulators, rounded to the type of the weights.
 template <class TCrC>
 CUTE_DEVICE
 auto
@@ -929,8 +941,9 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
     weigh(0, true_type{});
     round_all(tSrS, tOrP);
     clear_first(skipped);
+    // Inlined: MMAs of a call are serialized.
     int i = 1;
-    auto const until = [&](int end, auto masked) {
+    auto const until = [&](int end, auto masked) __attribute__((always_inline)) {
       CUTE_NO_UNROLL
       for (; i < end; ++i) {
         multiply_k();
@@ -944,13 +957,12 @@ attend(Params const& params, Work const& work, SharedStorage& shared, Positions&
       }
     };
     // Loops of their own: a branch between MMAs costs 5 % of causal heads.
-    // Each has a type of its own, and so is inlined: MMAs of a call are serialized.
     if constexpr (Mask::diagonal) {
       until(own.whole, _1{});
     }
     until(own.left, _0{});
     if constexpr (Mask::window) {
-      until(own.count, _2{});
+      until(own.count, _1{});
     }
     multiply_v();
     end_v();

@@ -114,6 +114,41 @@ copy_all(Src const& src, Dst&& dst)
   copy(src, dst);
 }
 
+// Two numbers, rounded to a type of 16 bits; the first lies below the second.
+template <class Element>
+CUTE_DEVICE
+uint32_t
+pair(float low, float high)
+{
+  uint32_t both;
+  if constexpr (is_same_v<Element, half_t>) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  } else {
+    static_assert(is_same_v<Element, bfloat16_t>, "f16 or bf16");
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  }
+  return both;
+}
+
+// Rounds numbers in the same order: two at once, or a single one.
+template <class Src, class Dst>
+CUTE_DEVICE
+void
+round_all(Src const& src, Dst&& dst)
+{
+  using Element = typename remove_cvref_t<Dst>::value_type;
+  if constexpr (size(Src{}) == 1) {
+    dst(_0{}) = Element(src(_0{}));
+  } else {
+    Tensor pairs = recast<uint32_t>(dst);                                                      // (PAIR,..)
+    static_assert(size(Src{}) == 2 * size(decltype(pairs){}), "pairs are whole");
+    CUTE_UNROLL
+    for (int i = 0; i < size(pairs); ++i) {
+      pairs(i) = pair<Element>(src(2 * i), src(2 * i + 1));
+    }
+  }
+}
+
 // Reductions: what nothing gives, and how two become one, in either order alike.
 CUTE_DEVICE float add(float a, float b) { return __fadd_rn(a, b); }
 CUTE_DEVICE double add(double a, double b) { return __dadd_rn(a, b); }
@@ -378,14 +413,17 @@ traverse(rows_bf16_4096_params const& params, int row_tile, int rank, Columns& c
     auto const inside = inside_of(tile);
     CUTE_UNROLL
     for (int c = 0; c < Chunks; ++c) {
+      Tensor yY = make_tensor<Number>(Shape<Int<Vec>>{});  // (VEC)
+      if constexpr (!Walk::whole) { clear(yY); }
       CUTE_UNROLL
       for (int v = 0; v < Vec; ++v) {
         if (inside(v, c)) {
           [[maybe_unused]] int const column = get<1>(tcRow(v, _0{}, c, tile));
           auto const y2 = step2(float(rX(v, _0{}, c)), float(rW(v, _0{}, c)), value1);
-          rY(v, _0{}, c) = cute::bfloat16_t(y2);
+          yY(v) = y2;
         }
       }
+      if (!Walk::whole || inside(0, c)) { round_all(yY, rY(_, _0{}, c)); }
       move<Walk, typename Walk::StoreY>(inside, c, rY, tY(_, _, _, tile));
     }
   }

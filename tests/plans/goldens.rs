@@ -77,6 +77,7 @@ fn every_template_belongs_to_a_family_or_to_all() {
         "launch",
         "launch.cuh",
         "partition.cuh",
+        "round_all.cuh",
         "wgmma_shapes.cuh",
     ]);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");

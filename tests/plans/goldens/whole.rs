@@ -27,8 +27,8 @@ const TEXTS: [(&str, &str); 8] = [
     ),
 ];
 
-/// Kernels whose plan and Rust module are kept whole: one with a single text, one with a text for each architecture.
-const KERNELS: [&str; 2] = ["elementwise_add_f16", "gemm_f16"];
+/// The kernel whose plan and Rust module are kept whole: it has a text for each architecture. The table has the digests of all.
+const KERNELS: [&str; 1] = ["gemm_f16"];
 
 /// The text whose parameter struct is kept whole: it has pointers, numbers and tensor maps. The table has the sizes of all, and the module
 /// `params` compares each with what Rust packs.

@@ -188,7 +188,7 @@ impl Attention {
         let longest = self.head.max(self.value());
         // What else finds a step's keys and scores takes registers.
         let plain = !self.varlen && !self.paged && self.mask != Mask::Window && !self.is_scored();
-        // A window's ends and a function's inputs beside 96 keys spill.
+        // A window's ends and a function's inputs beside as many keys as else spill.
         let crowded = self.mask == Mask::Window && self.is_scored();
         let chosen = |tile: Option<Extents<2>>, usual| tile.map_or(usual, |tile| tile.0.map(i64::from));
         // A step that no page fits has 64 keys.
@@ -219,6 +219,7 @@ impl Attention {
                         ..=128 => [128, 128],
                         129..=192 if crowded => [128, 80],
                         129..=192 => [128, 96],
+                        _ if crowded => [128, 48],
                         _ if self.is_scored() => [128, 64],
                         _ => [128, 80],
                     }),
