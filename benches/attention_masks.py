@@ -85,10 +85,10 @@ def scores(kernel):
     if "left" in names:
         values = {"left": WINDOW, "right": 0}
         mask, seen = (lambda b, h, i, j: (j <= i) & (i - j <= WINDOW)), (WINDOW + 1) * (LENGTH - WINDOW / 2)
-    elif "cap" in names:
-        values, change = {"cap": CAP}, lambda s, b, h, i, j: CAP * torch.tanh(s / CAP)
+    if "cap" in names:
+        values["cap"], change = CAP, lambda s, b, h, i, j: CAP * torch.tanh(s / CAP)
     elif "slope" in names:
-        values, change = {"slope": slopes.data_ptr()}, lambda s, b, h, i, j: s + slopes[h] * (j - i)
+        values["slope"], change = slopes.data_ptr(), lambda s, b, h, i, j: s + slopes[h] * (j - i)
     blocks = create_block_mask(mask, None, None, LENGTH, LENGTH)
     flex = lambda: FLEX(*turned, score_mod=change, block_mask=blocks, scale=scale)
     right = flex().transpose(1, 2)

@@ -7,12 +7,13 @@ With block scales: -s dtype=e4m3 -s promote=128 -s scale_a=1x128 -s scale_b=128x
 """
 import ctypes
 import os
-import statistics
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
+
+from turns import timed
 
 M, N, K = [int(x) for x in os.environ.get("MNK", "4096,28672,4096").split(",")]
 
@@ -42,20 +43,6 @@ extern "C" int go(void* a, void* b, void* sa, void* sb, void* d, int m, int n, i
     done = subprocess.run(["nvcc", *flags, include, "-o", f"{name}.so", f"{name}_go.cu"], check=True, capture_output=True, text=True)
     print(name, [line.strip() for line in done.stderr.splitlines() if "spill" in line or "C75" in line or "Used" in line])
     return ctypes.CDLL(f"./{name}.so"), pairs, scaled
-
-
-def timed(launches, rounds=21, launches_a_round=3):
-    times = {name: [] for name in launches}
-    for _ in range(rounds):
-        for name, launch in launches.items():
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            for _ in range(launches_a_round):
-                launch()
-            end.record()
-            torch.cuda.synchronize()
-            times[name].append(begin.elapsed_time(end) / launches_a_round)
-    return {name: statistics.median(all[3:]) for name, all in times.items()}
 
 
 def silu_mul(gate, up):

@@ -5,11 +5,12 @@ python3 benches/grouped_mm.py rows_sm90a   # compiles rows_sm90a.cuh with its `l
 """
 import ctypes
 import os
-import statistics
 import subprocess
 import sys
 
 import torch
+
+from turns import timed
 
 NAME = sys.argv[1]
 GROUPS, K, N, ROWS = 128, 2048, 1536, 65536
@@ -46,20 +47,6 @@ def rows_of(kind):
     rows = (weights / weights.sum() * ROWS).floor().int()
     rows[rows.argmax()] += ROWS - rows.sum()
     return rows.cuda().cumsum(0).int()
-
-
-def timed(launches, rounds=21, launches_a_round=3):
-    times = {name: [] for name in launches}
-    for _ in range(rounds):
-        for name, launch in launches.items():
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            for _ in range(launches_a_round):
-                launch()
-            end.record()
-            torch.cuda.synchronize()
-            times[name].append(begin.elapsed_time(end) / launches_a_round)
-    return {name: statistics.median(all[3:]) for name, all in times.items()}
 
 
 def main():

@@ -1,134 +1,24 @@
 //! Contract: attention is right, on both texts, where others have been wrong. Each test has the number of a bug that was found elsewhere:
 //! 25 inputs that can be written down, each run plain and in all modes, and compared element by element.
 
-use std::sync::{LazyLock, OnceLock};
+mod given;
 
-use cutemplate::arch::{Arch, Targets};
+use cutemplate::arch::Arch;
 use cutemplate::diagnostic::Code;
-use cutemplate::exec::ptx::Modes;
-use cutemplate::exec::ptx::Placement;
-use cutemplate::exec::{Job, Options, Program};
-use cutemplate::plan::{Operand, ParamType};
-use cutemplate::recipe::{Attention, Recipe, family};
-use cutemplate::settings::Settings;
-use cutemplate::units::Elements;
+use cutemplate::exec::Options;
+use cutemplate::exec::ptx::{Modes, Placement};
+use cutemplate::plan::ParamType;
 use cutemplate::verify::Fill;
-use cutemplate::view::ViewRef;
 
-use crate::catalogue::for_arch;
+use crate::kernels::Problem;
 use crate::kernels::attention::{packed, paged, sized};
-use crate::kernels::{Kernel, Problem, Tensors};
 use crate::needed::each_of;
-use crate::own::{BOUNDED, built, is_right, launch, program, targets};
+use crate::own::{BOUNDED, is_right, launch, program};
 use crate::whole;
-
-/// Parts of the names of the catalogue's kernels.
-const FULL: &str = "f16_128";
-const CAUSAL: &str = "causal_lse";
-const WINDOW: &str = "72x40_window";
-const VARLEN: &str = "causal_varlen";
-const SINKS: &str = "sinks";
-/// Keys up to a query's own, but so many, and a prefix; queries ahead of a first one see none.
-const EMPTIED: &str = "lse_scored";
-const PAGED: &str = "causal_paged";
-const NARROW: &str = "e4m3";
-/// Pages of 64 keys, which TMA copies: two to a step. And those of 256 for sequences one after the other, of two steps each.
-const PAGES: &str = "ptx_pages64";
-const PAGES_VARLEN: &str = "ptx_pages256";
-/// Which are in no catalogue.
-const BY_PAGES: [(&str, &str); 2] = [
-    (PAGES, "dtype=bf16\nhead=64\nmask=causal\npaged=true\npage=64\nlse=true"),
-    (PAGES_VARLEN, "head=128\nvalue=72\nmask=window\nvarlen=true\npaged=true\npage=256\nlse=true\nsinks=true"),
-];
-
-/// The catalogue's, each for sm_80 and for sm_90a; pages have one text. nvcc makes those that a test asks for.
-static KERNELS: LazyLock<Vec<(Kernel, OnceLock<String>)>> = LazyLock::new(|| {
-    let of = |arch| for_arch(arch).into_iter().filter(|kernel| kernel.plan.family() == Attention::FAMILY);
-    let of_sm90a = of(Arch::Sm90a).filter(|kernel| !kernel.plan.name().contains("paged"));
-    let by_pages = BY_PAGES.iter().map(|(stem, settings)| {
-        let recipe = Attention::from_settings(&Settings::parse_lines(settings)).expect("settings");
-        Kernel::new(stem, 0, &recipe, &targets()).expect("a right recipe")
-    });
-    of(Arch::Sm80).chain(of_sm90a).chain(by_pages).map(|kernel| (kernel, OnceLock::new())).collect()
-});
-
-/// The texts of a kernel.
-fn named(part: &str) -> Vec<(&'static Kernel, &'static str)> {
-    let named = KERNELS.iter().filter(|(kernel, _)| kernel.plan.name().contains(part));
-    let all: Vec<_> = named.map(|(kernel, text)| (kernel, text.get_or_init(|| built(kernel)).as_str())).collect();
-    assert_eq!(all.len(), if matches!(part, PAGED | NARROW | PAGES | PAGES_VARLEN) { 1 } else { 2 }, "texts of {part}");
-    all
-}
-
-/// What a kernel of the catalogue is given: its inputs are filled with normal numbers, or as `Filled` says.
-#[derive(Clone, Copy)]
-enum Of<'a> {
-    /// Extents B, SQ, SK, HQ, HK.
-    Dense([i64; 5]),
-    /// Lengths of queries and keys, HQ and HK.
-    Packed([&'a [i64]; 2], [i64; 2]),
-    /// Queries and keys of a page, lengths, HQ and HK.
-    Paged([i64; 2], &'a [i64], [i64; 2]),
-}
-
-use Of::{Dense, Packed, Paged};
-
-impl Of<'_> {
-    fn problem(&self, kernel: &Kernel, scalars: &[f64], fill: Fill, seed: u64) -> Problem {
-        let plan = &kernel.plan;
-        match self {
-            Dense(extents) => sized(plan, extents, scalars, fill, seed),
-            Packed(lengths, heads) => packed(plan, *lengths, *heads, scalars, fill, seed),
-            Paged(sizes, lengths, heads) => paged(plan, *sizes, lengths, *heads, scalars, fill, seed),
-        }
-    }
-}
-
-/// A row of the table: a kernel, and problems with scalars.
-type Row<'a> = (&'a str, Fill, &'a [(Of<'a>, &'a [f64])]);
-
-fn are_right(rows: &[Row<'_>]) {
-    for (part, fill, problems) in rows {
-        for (kernel, text) in named(part) {
-            let problem = |((of, scalars), seed): (&(Of<'_>, &[f64]), u64)| of.problem(kernel, scalars, *fill, seed);
-            is_right(kernel, program(kernel, text), problems.iter().zip(1..).map(problem));
-        }
-    }
-}
-
-/// The tensors of a launch, with outputs as the kernel leaves them.
-fn launched(kernel: &Kernel, program: &Program, problem: &Problem) -> Tensors {
-    let mut tensors = Tensors::new(&kernel.plan, problem);
-    let views = tensors.views(problem);
-    let binding = kernel.plan.bind_with(&views, &problem.scalars).expect("a launch");
-    let report = tensors.run(program, &Job::from(&binding), problem, &views).expect("it runs");
-    assert!(report.is_clean(), "{kernel}\n{problem}\n{report}");
-    assert_eq!(tensors.wrong(&kernel.plan, problem), None, "{kernel}\n{problem}");
-    tensors
-}
-
-fn bits(tensors: &Tensors) -> Vec<Vec<u8>> {
-    tensors.outputs.iter().map(|output| output.storage().to_vec()).collect()
-}
-
-/// The first code of a refusal.
-fn refused(settings: &str) -> Code {
-    let targets = Targets::new([Arch::Sm80, Arch::Sm90a]).expect("not empty");
-    let family = family(Attention::FAMILY).expect("registered");
-    let refused = family.plan(&Settings::parse_lines(settings), Some("k"), &targets).expect_err("refused");
-    refused.diagnostics()[0].code
-}
-
-/// Views of a kernel's operands in memory that is not there.
-fn views(kernel: &Kernel, extents: &[i64]) -> Vec<ViewRef> {
-    let view = |((operand, shape), place): ((&Operand, Vec<i64>), u64)| {
-        let layout = operand.layout(&shape, None).expect("few elements");
-        let available = Elements(1 << 42);
-        ViewRef { dtype: operand.dtype, ptr: place << 45, available, layout, access: operand.access }
-    };
-    let shapes = kernel.plan.shapes(extents).expect("extents of attention");
-    kernel.plan.operands().iter().zip(shapes).zip(1..).map(view).collect()
-}
+use given::{
+    CAUSAL, Dense, EMPTIED, FULL, NARROW, PAGED, PAGES, PAGES_VARLEN, Packed, Paged, SINKS, VARLEN, WINDOW, are_right,
+    bits, launched, named, refused, views,
+};
 
 /// Tests that are rows of the table alone.
 macro_rules! cases {

@@ -111,10 +111,9 @@ impl<'a> Cxx<'a> {
 
     /// Of two names C++ chooses an lvalue: nvcc then keeps both in local memory, and chooses an address. One becomes a value.
     fn choice(&self, condition: &Piece, yes: &Piece, no: &Piece) -> Piece {
-        let is_name = |piece: &Piece| {
-            let mut chars = piece.text.chars();
-            chars.next().is_some_and(|c| !c.is_ascii_digit()) && chars.all(|c| c == '_' || c.is_ascii_alphanumeric())
-        };
+        let in_names = |c: char| c == '_' || c.is_ascii_alphanumeric();
+        let is_name =
+            |piece: &Piece| piece.text.chars().all(in_names) && !piece.text.starts_with(|c: char| c.is_ascii_digit());
         match is_name(yes) && is_name(no) {
             true => Piece::choice(condition, &Piece::call(self.helpers.compute.cxx(), std::slice::from_ref(yes)), no),
             false => Piece::choice(condition, yes, no),
