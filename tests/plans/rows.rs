@@ -15,7 +15,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::expr::device::Device;
-use crate::expr::{Values, config};
+use crate::expr::config;
 use crate::row_programs::{Defect, Order, Program, direct, program};
 
 const ROWS: usize = 2;

@@ -10,6 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Drawn, accepted_by, number, some};
+use crate::expr::Values;
 use crate::expr::device::Device;
 
 /// The parts of a row in chains, joined one after the other.
