@@ -14,8 +14,8 @@ use cutemplate::tensor::Tensor;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::expr::device::Device;
 use crate::expr::config;
+use crate::expr::device::Device;
 use crate::row_programs::{Defect, Order, Program, direct, program};
 
 const ROWS: usize = 2;
