@@ -6,14 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cutemplate::arch::Arch;
 use cutemplate::exec::Options;
-use cutemplate::exec::Path;
 use cutemplate::exec::ptx::Modes;
+use cutemplate::exec::{Path, Report};
 
 use crate::catalogue::{catalogue, shipped};
-use crate::kernels::{Kernel, Problem};
+use crate::kernels::{Kernel, Problem, Tensors};
 use crate::own::{
-    BOUNDED, CORES, NAIVE, RING, Ran, SPLIT, STAGED, STREAM, TILED, WARPGROUPS, apply, gemm, launch, products, program,
-    sgemm,
+    BOUNDED, CORES, NAIVE, RING, SPLIT, STAGED, STREAM, TILED, WARPGROUPS, apply, gemm, products, program, run, sgemm,
 };
 use crate::together::ptx;
 use crate::whole;
@@ -40,6 +39,20 @@ const SYNCS: [&str; 17] = [
 ];
 const RACES: Modes = Modes { bounds: false, init: true, races: true };
 
+/// A problem, and what the kernel as it is makes of it: the lines that are executed, and the tensors, which are right.
+struct Case {
+    problem: Problem,
+    given: Tensors,
+    whole: OnceCell<(BTreeSet<u32>, Tensors)>,
+}
+
+impl Case {
+    fn all(kernel: &Kernel, problems: impl IntoIterator<Item = Problem>) -> Vec<Case> {
+        let of = |problem| Case { given: Tensors::new(&kernel.plan, &problem), problem, whole: OnceCell::new() };
+        problems.into_iter().map(of).collect()
+    }
+}
+
 /// A kernel with one line of its PTX replaced.
 struct Changed<'a> {
     kernel: &'a Kernel,
@@ -47,20 +60,38 @@ struct Changed<'a> {
 }
 
 impl Changed<'_> {
-    /// The lines of the kernel as it is that are executed for a problem.
-    fn visited(&self, problem: &Problem) -> BTreeSet<u32> {
-        let options = Options { modes: Modes::PLAIN, profile: true, ..BOUNDED };
-        let program = program(self.kernel, self.lines.join("\n")).with(options);
-        // A launch without blocks has none.
-        let profile = launch(self.kernel, &program, problem).report.profile.unwrap_or_default();
-        profile.instructions.iter().map(|instruction| instruction.site.ptx_line).collect()
+    fn whole<'a>(&self, of: &'a Case) -> &'a (BTreeSet<u32>, Tensors) {
+        of.whole.get_or_init(|| {
+            let options = Options { modes: Modes::PLAIN, profile: true, ..BOUNDED };
+            let program = program(self.kernel, self.lines.join("\n")).with(options);
+            let mut tensors = of.given.clone();
+            // A launch without blocks has no profile.
+            let profile = run(self.kernel, &program, &of.problem, &mut tensors).profile.unwrap_or_default();
+            assert_eq!(tensors.wrong(&self.kernel.plan, &of.problem), None, "{}", self.kernel);
+            (profile.instructions.iter().map(|instruction| instruction.site.ptx_line).collect(), tensors)
+        })
     }
 
-    fn run(&self, line: usize, instead: &str, modes: Modes, problem: &Problem, paths: bool) -> Ran {
+    fn run(&self, line: usize, instead: &str, of: &Case, paths: bool) -> (Report, Tensors) {
         let mut lines = self.lines.clone();
         lines[line] = instead;
-        let program = program(self.kernel, lines.join("\n")).with(Options { modes, paths, ..BOUNDED });
-        launch(self.kernel, &program, problem)
+        let program = program(self.kernel, lines.join("\n")).with(Options { modes: RACES, paths, ..BOUNDED });
+        let mut tensors = of.given.clone();
+        (run(self.kernel, &program, &of.problem, &mut tensors), tensors)
+    }
+
+    /// What is found, or else what is wrong. The bits of the kernel as it is are right.
+    fn found(&self, line: usize, instead: &str, of: &Case) -> Option<String> {
+        let (report, tensors) = self.run(line, instead, of, false);
+        let wrong = || match self.whole(of).1.gives(&tensors) {
+            true => None,
+            false => tensors.wrong(&self.kernel.plan, &of.problem),
+        };
+        report.findings.first().map(|f| format!("{:?}", f.kind)).or_else(wrong)
+    }
+
+    fn paths(&self, line: usize, instead: &str, of: &Case) -> Vec<Path> {
+        self.run(line, instead, of, true).0.paths
     }
 }
 
@@ -81,9 +112,9 @@ fn ordered(paths: &[Path]) -> BTreeMap<(u32, u32), Vec<&Path>> {
 }
 
 /// Why nothing is missed where a line is gone: the paths that remain. `Err` where accesses that it ordered have no other path.
-fn redundant(of: &Changed<'_>, line: usize, problem: &Problem, before: &[Path]) -> Result<Vec<String>, String> {
+fn redundant(of: &Changed<'_>, line: usize, case: &Case, before: &[Path]) -> Result<Vec<String>, String> {
     let (number, removed) = (line as u32 + 1, of.lines[line]);
-    let after = of.run(line, &without(removed), RACES, problem, true).report.paths;
+    let after = of.paths(line, &without(removed), case);
     let (before, after) = (ordered(before), ordered(&after));
     let mut said = Vec::new();
     for (pair, paths) in &before {
@@ -103,7 +134,7 @@ fn redundant(of: &Changed<'_>, line: usize, problem: &Problem, before: &[Path]) 
         };
         match others {
             Some(path) => said.push(path.to_string()),
-            None => return Err(format!("lines {pair:?} are ordered by nothing else, {problem}")),
+            None => return Err(format!("lines {pair:?} are ordered by nothing else, {}", case.problem)),
         }
     }
     Ok(said)
@@ -133,20 +164,16 @@ fn each_like(kernel: &Kernel, text: &str, words: &str, drawn: Vec<Problem>) -> (
     let is_sync =
         |l: &&str| !l.trim_start().starts_with("//") && l.contains(words) && SYNCS.iter().any(|s| l.contains(s));
     let all: Vec<usize> = (0..of.lines.len()).filter(|i| is_sync(&of.lines[*i])).collect();
-    // Which lines each problem comes by.
-    let visited: Vec<OnceCell<BTreeSet<u32>>> = vec![OnceCell::new(); drawn.len()];
+    let drawn = Case::all(kernel, drawn);
     // The paths of the kernel as it is, by problem.
     let mut whole: BTreeMap<usize, Vec<Path>> = BTreeMap::new();
     let (mut needed, mut spare) = (0, 0);
     for line in all {
         let name = format!("{} without line {} ({})", kernel.unit.files()[0].name, line + 1, of.lines[line].trim());
-        let comes_by = |p: &usize| visited[*p].get_or_init(|| of.visited(&drawn[*p])).contains(&(line as u32 + 1));
+        let comes_by = |p: &usize| of.whole(&drawn[*p]).0.contains(&(line as u32 + 1));
         let reached: Vec<usize> = (0..drawn.len()).filter(comes_by).take(4).collect();
         assert!(!reached.is_empty(), "{name}: no problem comes by");
-        let found = reached.iter().find_map(|p| {
-            let ran = of.run(line, &without(of.lines[line]), RACES, &drawn[*p], false);
-            ran.report.findings.first().map(|f| format!("{:?}", f.kind)).or(ran.wrong)
-        });
+        let found = reached.iter().find_map(|p| of.found(line, &without(of.lines[line]), &drawn[*p]));
         if let Some(found) = found {
             needed += 1;
             println!("{name}: {}", found.lines().next().unwrap_or_default());
@@ -156,7 +183,7 @@ fn each_like(kernel: &Kernel, text: &str, words: &str, drawn: Vec<Problem>) -> (
         let mut paths = Vec::new();
         // Of two problems, or of all that come by.
         for p in reached.into_iter().take(if whole::is_asked_for() { usize::MAX } else { 2 }) {
-            let whole = whole.entry(p).or_insert_with(|| of.run(0, of.lines[0], RACES, &drawn[p], true).report.paths);
+            let whole = whole.entry(p).or_insert_with(|| of.paths(0, of.lines[0], &drawn[p]));
             paths.extend(redundant(&of, line, &drawn[p], whole).unwrap_or_else(|e| panic!("{name}: {e}")));
         }
         paths.sort();
@@ -335,13 +362,11 @@ fn other(line: &str) -> Vec<String> {
 fn each_other(kernel: &Kernel, problems: &[Problem]) -> usize {
     let text = ptx(kernel);
     let of = Changed { kernel, lines: text.lines().collect() };
+    let problems = Case::all(kernel, problems.iter().cloned());
     let (mut missed, mut count) = (Vec::new(), 0);
     for line in 0..of.lines.len() {
         for instead in other(of.lines[line]) {
-            let found = problems.iter().find_map(|p| {
-                let ran = of.run(line, &instead, RACES, p, false);
-                ran.report.findings.first().map(|f| format!("{:?}", f.kind)).or(ran.wrong)
-            });
+            let found = problems.iter().find_map(|case| of.found(line, &instead, case));
             println!("line {}: {}: {found:?}", line + 1, instead.trim());
             count += 1;
             if found.is_none() {
