@@ -22,7 +22,7 @@ auxiliary(Params const& params, Work const& work, Of const* ptr, Strides const& 
 // A query has the number of the key that it is aligned with.
 struct Scoring
 {
-  static constexpr bool reads = [[ score.aux.len() ]] > 0;  // elements, which lie among queries and keys
+  static constexpr bool reads = [[ c.recipe.reads_keys() ]];  // elements of keys, which lie among them
   static constexpr float scale = 1.44269504088896f;  // of scores to base 2
 
   float given;  // a scale of 0 has made products 0
@@ -40,6 +40,15 @@ struct Scoring
     auto const ptr_[[ t.is.name ]] = static_cast<[[ t.element ]] const*>(params.[[ t.is.param ]]);
     Tensor m[[ t.is.name ]] = auxiliary(params, work, ptr_[[ t.is.name ]], [[ t.strides ]]);  // (HQ,SQ,SK)
 {%- endfor %}
+{%- for t in score.of_rows() %}
+    Tensor row[[ t.is.name ]] = make_tensor<float>(make_shape(size<0>(scores)));  // (ROWS), the same for all keys
+    CUTE_UNROLL
+    for (int row = 0; row < size<0>(scores); ++row) {
+      int const q = work.query(get<0>(crd(row,_0{})));
+      int const h = work.head(get<0>(crd(row,_0{})));
+      row[[ t.is.name ]](row) = q < work.len_q ? [[ t.at("(h,q,_0{})") ]] : 0;
+    }
+{%- endfor %}
     float const batch = work.batch;
     // Columns outside: what the rows of a column share is not held for all columns.
     CUTE_UNROLL
@@ -53,7 +62,7 @@ struct Scoring
         int const k      = key + get<1>(crd(row,n));
         if (!reads || (q < work.len_q && k < work.len_k)) {
           float const score = __fmul_rn(scores(row,n), given);
-          scores(row,n) = op(score, batch, head, own, float(k)[[ score.elements("(h,q,k)") ]]);
+          scores(row,n) = op(score, batch, head, own, float(k)[[ score.arguments() ]]);
         }
       }
     }

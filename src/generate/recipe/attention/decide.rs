@@ -127,7 +127,7 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
         return None;
     }
     let held = match own.isa {
-        Isa::Sm80 => held(&tiling),
+        Isa::Sm80 => held(&tiling, recipe.reads_keys()),
         Isa::Sm90a => checks.sound("tiles have registers", tiling.registers())?,
     };
     let (need, limit) = checks::register_need(Bytes(4 * (held + addresses(recipe, &own))), tiling.threads());
@@ -153,9 +153,10 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
     Some(Decision { recipe: recipe.clone(), own, tiling, combine, smem, registers: need })
 }
 
-/// Registers of a thread for outputs, and beside them for scores with the fragments of two k-steps, or for weights with those of V:
-/// scores become weights one pair after the other. nvcc 13.0 fetches a k-step ahead; with one it spilled 20 bytes at 248.
-fn held(tiling: &Tiling) -> u64 {
+/// Registers of a thread for outputs, and beside them for scores with the fragments of two k-steps, or for weights with those of V.
+/// Scores become weights one pair after the other. nvcc 13.0 fetches a k-step ahead: with room for one it spilled 20 bytes at 248. Of V it
+/// fetches less where a row is long, unless a function `reads` elements of keys: then 256 columns spilled 32 bytes.
+fn held(tiling: &Tiling, reads: bool) -> u64 {
     let threads = u64::from(tiling.threads());
     let of = |mma: &TileMma| {
         let [m, n, _] = mma.tile.map(i64::unsigned_abs);
@@ -164,7 +165,7 @@ fn held(tiling: &Tiling) -> u64 {
     };
     let [scores, output] = &tiling.mmas[..] else { return 0 };
     let ((scores, [q, k]), (output, [_, v])) = (of(scores), of(output));
-    output + (scores + 2 * (q + k)).max(scores / 2 + 2 * v)
+    output + (scores + 2 * (q + k)).max(scores / 2 + if reads { 2 * v } else { (2 * v).min(64) })
 }
 
 /// Registers of a thread for where elements of auxiliary tensors lie: an address of two for each of its rows.

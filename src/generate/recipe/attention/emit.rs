@@ -218,11 +218,29 @@ impl Score {
         Self { helpers, emptied: emptied.unwrap_or_default(), functor, scalars, aux }
     }
 
-    /// The function's arguments behind the places: elements in f32 at this coordinate.
-    fn elements(&self, coordinate: &str) -> String {
-        let mut helpers = Helpers::new(Compute::F32);
-        let element = |aux: &Aux| helpers.load(aux.is.dtype, &format!("m{}{coordinate}", aux.is.name));
-        self.aux.iter().map(element).map(|element| format!(", {element}")).collect()
+    /// The tensors whose element is the same for all keys of a row.
+    fn of_rows(&self) -> impl Iterator<Item = &Aux> {
+        self.aux.iter().filter(|aux| aux.is_of_rows())
+    }
+
+    /// The function's arguments behind the places, in f32.
+    fn arguments(&self) -> String {
+        let argument = |aux: &Aux| match aux.is_of_rows() {
+            true => format!(", row{}(row)", aux.is.name),
+            false => format!(", {}", aux.at("(h,q,k)")),
+        };
+        self.aux.iter().map(argument).collect()
+    }
+}
+
+impl Aux {
+    fn is_of_rows(&self) -> bool {
+        self.is.strides.last() == Some(&ModeStride::Broadcast)
+    }
+
+    /// The element at this coordinate, in f32.
+    fn at(&self, coordinate: &str) -> String {
+        Helpers::new(Compute::F32).load(self.is.dtype, &format!("m{}{coordinate}", self.is.name))
     }
 }
 

@@ -41,6 +41,11 @@ impl Attention {
         !self.score.is_first_input() || !self.aux.is_empty()
     }
 
+    /// Whether the function of scores reads elements that differ by key.
+    pub(super) fn reads_keys(&self) -> bool {
+        self.aux.iter().any(|aux| aux.strides.last() != Some(&ModeStride::Broadcast))
+    }
+
     pub(super) fn names(&self) -> Names {
         let all: Vec<&str> = OWN.iter().chain(&OF_TEXT).copied().collect();
         let function = &self.score;
