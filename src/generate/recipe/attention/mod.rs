@@ -216,6 +216,7 @@ impl Attention {
                     self.tile,
                     fits(match longest {
                         ..=64 if plain => [192, 128],
+                        ..=128 if crowded && self.reads_keys() => [128, 64],
                         ..=128 => [128, 128],
                         129..=192 if crowded => [128, 80],
                         129..=192 => [128, 96],
