@@ -181,7 +181,7 @@ fn each_like(kernel: &Kernel, text: &str, words: &str, drawn: Vec<Problem>) -> (
         }
         spare += 1;
         let mut paths = Vec::new();
-        // Of two problems, or of all that come by.
+        // Two problems that come by it, or all.
         for p in reached.into_iter().take(if whole::is_asked_for() { usize::MAX } else { 2 }) {
             let whole = whole.entry(p).or_insert_with(|| of.paths(0, of.lines[0], &drawn[p]));
             paths.extend(redundant(&of, line, &drawn[p], whole).unwrap_or_else(|e| panic!("{name}: {e}")));

@@ -8,6 +8,7 @@ mod empty;
 mod expressions;
 mod gates;
 mod goldens;
+mod heads;
 mod ladder_data;
 mod launch_order;
 mod npy_refused;

@@ -109,7 +109,7 @@ impl<'a> Cxx<'a> {
         Piece::call(name, operands)
     }
 
-    /// Of two names C++ chooses an lvalue: nvcc then keeps both in local memory, and chooses an address. One becomes a value.
+    /// A choice between two names is an lvalue in C++. nvcc then keeps both in local memory and chooses an address, so one becomes a value.
     fn choice(&self, condition: &Piece, yes: &Piece, no: &Piece) -> Piece {
         let in_names = |c: char| c == '_' || c.is_ascii_alphanumeric();
         let is_name =

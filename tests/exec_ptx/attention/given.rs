@@ -4,7 +4,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::diagnostic::Code;
-use cutemplate::exec::{Job, Program};
+use cutemplate::exec::Program;
 use cutemplate::plan::Operand;
 use cutemplate::recipe::{Attention, Recipe, family};
 use cutemplate::settings::Settings;
@@ -15,7 +15,7 @@ use cutemplate::view::ViewRef;
 use crate::catalogue::for_arch;
 use crate::kernels::attention::{packed, paged, sized};
 use crate::kernels::{Kernel, Problem, Tensors};
-use crate::own::{built, is_right, program, targets};
+use crate::own::{built, is_right, program, run, targets};
 
 /// Parts of the names of the catalogue's kernels.
 pub(super) const FULL: &str = "f16_128";
@@ -55,7 +55,7 @@ pub(super) fn named(part: &str) -> Vec<(&'static Kernel, &'static str)> {
     all
 }
 
-/// What a kernel of the catalogue is given: its inputs are filled with normal numbers, or as `Filled` says.
+/// What a kernel of the catalogue is given: its inputs are filled with normal numbers, or as its row says.
 #[derive(Clone, Copy)]
 pub(super) enum Of<'a> {
     /// Extents B, SQ, SK, HQ, HK.
@@ -94,9 +94,7 @@ pub(super) fn are_right(rows: &[Row<'_>]) {
 /// The tensors of a launch, with outputs as the kernel leaves them.
 pub(super) fn launched(kernel: &Kernel, program: &Program, problem: &Problem) -> Tensors {
     let mut tensors = Tensors::new(&kernel.plan, problem);
-    let views = tensors.views(problem);
-    let binding = kernel.plan.bind_with(&views, &problem.scalars).expect("a launch");
-    let report = tensors.run(program, &Job::from(&binding), problem, &views).expect("it runs");
+    let report = run(kernel, program, problem, &mut tensors);
     assert!(report.is_clean(), "{kernel}\n{problem}\n{report}");
     assert_eq!(tensors.wrong(&kernel.plan, problem), None, "{kernel}\n{problem}");
     tensors

@@ -154,8 +154,8 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
 }
 
 /// Registers of a thread for outputs, and beside them for scores with the fragments of two k-steps, or for weights with those of V.
-/// Scores become weights one pair after the other. nvcc 13.0 fetches a k-step ahead: with room for one it spilled 20 bytes at 248. Of V it
-/// fetches less where a row is long, unless a function `reads` elements of keys: then 256 columns spilled 32 bytes.
+/// Scores become weights one pair after the other. nvcc 13.0 fetches a k-step ahead: with room for one it spilled 20 bytes at 248. It fetches
+/// at most 64 registers of V. Where the function of scores `reads` elements of keys, it fetches those too, and 256 columns spilled 32 bytes.
 fn held(tiling: &Tiling, reads: bool) -> u64 {
     let threads = u64::from(tiling.threads());
     let of = |mma: &TileMma| {
@@ -168,7 +168,7 @@ fn held(tiling: &Tiling, reads: bool) -> u64 {
     output + (scores + 2 * (q + k)).max(scores / 2 + if reads { 2 * v } else { (2 * v).min(64) })
 }
 
-/// Registers of a thread for where elements of auxiliary tensors lie: an address of two for each of its rows.
+/// Registers of a thread for addresses of auxiliary elements: two for each tensor and row.
 fn addresses(recipe: &Attention, own: &Own) -> u64 {
     let rows = own.tile[0] / (8 * own.warps);
     2 * recipe.aux.len() as u64 * rows.unsigned_abs()

@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::decide::Decision;
-use super::score::emptied;
+use super::score::{emptied, is_of_rows};
 use super::{Attention, Isa, Mask, Own};
 use crate::emit::{self, Alias, Assertion};
 use crate::expr::{Checked, Compute, Helpers};
@@ -235,7 +235,7 @@ impl Score {
 
 impl Aux {
     fn is_of_rows(&self) -> bool {
-        self.is.strides.last() == Some(&ModeStride::Broadcast)
+        is_of_rows(&self.is.strides)
     }
 
     /// The element at this coordinate, in f32.

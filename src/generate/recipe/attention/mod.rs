@@ -188,7 +188,7 @@ impl Attention {
         let longest = self.head.max(self.value());
         // What else finds a step's keys and scores takes registers.
         let plain = !self.varlen && !self.paged && self.mask != Mask::Window && !self.is_scored();
-        // A window's ends and a function's inputs beside as many keys as else spill.
+        // A window with a function of scores spills with as many keys a step as other heads have.
         let crowded = self.mask == Mask::Window && self.is_scored();
         let chosen = |tile: Option<Extents<2>>, usual| tile.map_or(usual, |tile| tile.0.map(i64::from));
         // A step that no page fits has 64 keys.

@@ -30,6 +30,11 @@ pub(super) fn emptied(score: &Checked) -> Option<Emptied> {
     score.emptied(&[1, 2, 3, 4])
 }
 
+/// Whether a tensor with these strides has one element for all keys of a row.
+pub(super) fn is_of_rows(strides: &[ModeStride]) -> bool {
+    strides.last() == Some(&ModeStride::Broadcast)
+}
+
 impl Attention {
     /// Whether the function of scores empties steps.
     pub(super) fn empties(&self) -> bool {
@@ -43,7 +48,7 @@ impl Attention {
 
     /// Whether the function of scores reads elements that differ by key.
     pub(super) fn reads_keys(&self) -> bool {
-        self.aux.iter().any(|aux| aux.strides.last() != Some(&ModeStride::Broadcast))
+        !self.aux.iter().all(|aux| is_of_rows(&aux.strides))
     }
 
     pub(super) fn names(&self) -> Names {

@@ -1,0 +1,29 @@
+//! Contract: every head of `attention` has tiles of its own accord, on older architectures and on sm_90a: with each mask, with a function
+//! of scores that reads nothing, and with one that reads an element for each head.
+
+use cutemplate::arch::{Arch, Targets};
+use cutemplate::recipe::{Attention, Recipe};
+use cutemplate::settings::Settings;
+
+const SCORES: [&str; 3] = [
+    "",
+    "score=|s; cap| cap * tanh(s * (1 / cap))",
+    "score=|s, b, h, q, k, slope| s + slope * (k - q)\naux=f32:(0,1,0,0)",
+];
+
+#[test]
+fn every_head_is_planned_without_a_tile() {
+    let mut refused = Vec::new();
+    for arch in [Arch::Sm80, Arch::Sm90a] {
+        let targets = Targets::new([arch]).expect("an architecture");
+        for (head, mask) in (8..=256).step_by(8).flat_map(|head| ["full", "causal", "window"].map(|mask| (head, mask)))
+        {
+            for score in SCORES {
+                let text = format!("dtype=bf16\nhead={head}\nmask={mask}\n{score}");
+                let recipe = Attention::from_settings(&Settings::parse_lines(&text)).expect("settings");
+                refused.extend(recipe.plan(&targets).err().map(|why| format!("{arch}: {text}\n{why}")));
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
