@@ -15,6 +15,8 @@ struct Plain {
 struct Sum : Plain {
   CUTE_DEVICE static State nothing() { return 0; }
   CUTE_DEVICE static State of(State a, State b) { return add(a, b); }
+  // With a product, which is not rounded.
+  CUTE_DEVICE static State of(State a, Number x, Number y) { return fma(x, y, a); }
 };
 
 struct Product : Plain {

@@ -78,9 +78,9 @@ static_assert(RowThreads * size<0>(Tile{}) == 128, "every thread has a row");
 static_assert((RowThreads & (RowThreads - 1)) == 0, "lanes and warps reduce in pairs");
 static_assert(RowThreads % 32 == 0 || 32 % RowThreads == 0, "rows end where warps do");
 
-// |x| x * x
+// |x| x, x
 struct Step0 {
-  CUTE_DEVICE float operator()(float x) const { return __fmul_rn(x, x); }
+  CUTE_DEVICE cute::tuple<float, float> operator()(float x) const { return cute::make_tuple(x, x); }
 };
 
 // |width, v0; eps| rsqrt(v0 / width + eps)
@@ -170,6 +170,8 @@ struct Plain {
 struct Sum : Plain {
   CUTE_DEVICE static State nothing() { return 0; }
   CUTE_DEVICE static State of(State a, State b) { return add(a, b); }
+  // With a product, which is not rounded.
+  CUTE_DEVICE static State of(State a, Number x, Number y) { return fma(x, y, a); }
 };
 
 struct Product : Plain {
@@ -369,7 +371,7 @@ traverse(rows_bf16_4096_params const& params, int row_tile, int rank, Columns& c
   move_all<Walk, typename Walk::LoadW>(inside_of(rank), tW(_, _, _, rank), rW);
 
   //
-  // Step 0: v0:sum
+  // Step 0: v0:sum, times
   //
 
   Step0 const step0{};
@@ -384,7 +386,7 @@ traverse(rows_bf16_4096_params const& params, int row_tile, int rank, Columns& c
         if (inside(v, c)) {
           [[maybe_unused]] int const column = get<1>(tcRow(v, _0{}, c, tile));
           auto const y0 = step0(float(rX(v, _0{}, c)));
-          state0 = Sum::of(state0, y0);
+          state0 = Sum::of(state0, get<0>(y0), get<1>(y0));
         }
       }
     }

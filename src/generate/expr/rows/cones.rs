@@ -4,7 +4,7 @@ use super::levels::{exists, fits, is_known, joined};
 use super::pairs::first_of;
 use super::{Along, Level, Online, Reduction};
 use crate::expr::error::ExprError;
-use crate::expr::op::{Id, Node};
+use crate::expr::op::{Binary, Id, Node};
 use crate::expr::{Compute, Function};
 
 pub(super) struct Graph<'a> {
@@ -62,7 +62,71 @@ impl<'a> Graph<'a> {
         }
         let mut graph = Self { function, compute, levels, stages, costly, pairs, live: vec![false; count] };
         graph.live = graph.lives();
+        graph.delay();
         Ok(graph)
+    }
+
+    /// Makes a reduction in a later traversal, where that reads its inputs anyway, and the earlier one reads some for it alone: of
+    /// `sum(dy * w)` and `sum(x)` that is the first, if `sum(dy * w * (x - mean(x)))` is needed, too.
+    fn delay(&mut self) {
+        if !self.pairs.is_empty() {
+            return;
+        }
+        for id in self.ids() {
+            if !self.live[id.index()] || !self.is_reduction(id) {
+                continue;
+            }
+            let (stage, latest) = (self.stage(id), self.latest(id));
+            let own = self.inputs_of(id);
+            let read = |stage: usize| {
+                let others = self.ids().filter(|of| *of != id && self.live[of.index()] && self.stage(*of) == stage);
+                others.filter(|of| self.is_reduction(*of)).flat_map(|of| self.inputs_of(of)).collect::<Vec<Id>>()
+            };
+            let all_read = |stage: usize| own.iter().all(|input| read(stage).contains(input));
+            if latest > stage && !all_read(stage) && all_read(latest) {
+                self.stages[id.index()] = latest;
+                self.pass_on();
+            }
+        }
+    }
+
+    /// The inputs of elements that a reduction's terms read.
+    fn inputs_of(&self, id: Id) -> Vec<Id> {
+        let cone = self.cone(self.node(id).operands(), |id| self.is_value(id));
+        let of_elements = |id: &Id| matches!(self.node(*id), Node::Input(_)) && self.level(*id) == Level::Element;
+        cone.into_iter().filter(of_elements).collect()
+    }
+
+    /// The last stage that a reduction can have with no traversal more, if all others stay.
+    fn latest(&self, id: Id) -> usize {
+        let reductions = self.ids().filter(|of| self.live[of.index()] && self.is_reduction(*of));
+        let last = reductions.map(|id| self.stage(id)).max().unwrap_or(0);
+        let mut needs = vec![false; self.levels.len()];
+        needs[id.index()] = true;
+        let mut latest = last;
+        for of in self.ids().filter(|of| *of > id && self.live[of.index()]) {
+            if self.node(of).operands().iter().any(|operand| needs[operand.index()]) {
+                if self.is_reduction(of) {
+                    latest = latest.min(self.stage(of) - 1);
+                } else {
+                    needs[of.index()] = true;
+                }
+            }
+        }
+        // Elements of outputs are made in the last traversal.
+        let elements = self.outputs().filter(|(id, _)| self.level(*id) >= Level::Column);
+        let traversals = elements.map(|(id, _)| self.stage(id) + 1).max().unwrap_or(0).max(last);
+        let is_read = self.outputs().any(|(id, _)| needs[id.index()]);
+        if is_read { latest.min(traversals - 1) } else { latest }
+    }
+
+    /// Stages of what needs a reduction that was delayed.
+    fn pass_on(&mut self) {
+        for id in self.ids() {
+            let of = self.node(id).operands().iter().map(|id| self.stage(*id)).max().unwrap_or(0);
+            let of = of + usize::from(self.is_reduction(id));
+            self.stages[id.index()] = self.stage(id).max(of);
+        }
     }
 
     /// The nodes that outputs need. A pair's second reduction needs only the first.
@@ -98,6 +162,16 @@ impl<'a> Graph<'a> {
 
     pub(super) fn ids(&self) -> impl DoubleEndedIterator<Item = Id> + use<> {
         (0..self.levels.len()).map(|at| Id(at as u32))
+    }
+
+    /// The factors of a term that a sum adds without rounding it first: no other node may need the product.
+    pub(super) fn factors(&self, reduction: Option<Reduction>, term: Id) -> Option<[Id; 2]> {
+        let Node::Binary(Binary::Mul, factors) = self.node(term) else { return None };
+        let is_needed = |id: &Id| self.live[id.index()] && self.node(*id).operands().contains(&term);
+        let of_sums = |id: Id| matches!(self.node(id), Node::Reduce(Reduction::Sum, ..));
+        let fused = reduction == Some(Reduction::Sum) && self.compute == Compute::F32;
+        let alone = || self.ids().filter(is_needed).all(of_sums) && !self.function.output_ids().contains(&term);
+        (fused && alone()).then_some(factors)
     }
 
     /// The nodes that these outputs need, operands first; `ends` tells where something is read instead of computed.

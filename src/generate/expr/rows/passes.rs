@@ -41,6 +41,8 @@ pub struct Traversal {
 pub enum Made {
     /// The term of a reduction, whose result is that value. Terms of `any` and `all` are 1 and 0.
     Reduced(Reduction, Along, usize),
+    /// The second factor of the term before it, which is a product. A sum adds the product without rounding it first.
+    Factor,
     /// Kept for later traversals, under that number.
     Kept(usize),
     /// The element of that output of the program; the term, where columns are reduced.

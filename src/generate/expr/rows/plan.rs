@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cones::Graph;
 use super::part::{Cut, Part};
-use super::{Level, Made, Origin, Output, Pair, Passes, Step, Traversal, Value, Values};
+use super::{Level, Made, Origin, Output, Pair, Passes, Reduction, Step, Traversal, Value, Values};
 use crate::expr::ExprError;
 use crate::expr::op::{Id, Node};
 
@@ -58,16 +58,28 @@ impl<'a> Plan<'a> {
     }
 
     /// The outputs whose elements, or terms, a traversal makes, by number.
-    fn elements(&self, traversal: usize) -> impl Iterator<Item = (usize, Id)> {
+    fn elements(&self, traversal: usize) -> impl Iterator<Item = (usize, (Id, Option<Reduction>))> {
         let last = traversal + 1 == self.traversals;
-        let outputs = self.graph.outputs().map(|(id, _)| id).enumerate();
+        let outputs = self.graph.outputs().enumerate();
         outputs.filter(move |(number, _)| last && self.outputs[*number] >= Level::Column)
     }
 
-    /// The nodes that a traversal computes for reductions and outputs.
-    fn targets(&self, traversal: usize) -> Vec<Id> {
-        let terms = self.reductions(traversal).flat_map(|id| self.graph.node(id).operands().to_vec());
-        terms.chain(self.elements(traversal).map(|(_, id)| id)).collect()
+    /// What a traversal computes for reductions and outputs, each with its use. `number` gives a reduction's value a number.
+    fn targets(&self, traversal: usize, mut number: impl FnMut(Id) -> usize) -> Vec<(Id, Made)> {
+        let mut targets = Vec::new();
+        let mut add = |reduction: Option<Reduction>, id: Id, made: Made| match self.graph.factors(reduction, id) {
+            Some([left, right]) => targets.extend([(left, made), (right, Made::Factor)]),
+            None => targets.push((id, made)),
+        };
+        for id in self.reductions(traversal) {
+            if let Node::Reduce(reduction, along, [term]) = self.graph.node(id) {
+                add(Some(reduction), term, Made::Reduced(reduction, along, number(id)));
+            }
+        }
+        for (output, (id, reduction)) in self.elements(traversal) {
+            add(reduction, id, Made::Output(output));
+        }
+        targets
     }
 
     /// Finds costly results that a second traversal would compute again.
@@ -76,7 +88,8 @@ impl<'a> Plan<'a> {
         let (mut first, mut kept) = (BTreeMap::<Id, usize>::new(), BTreeMap::new());
         for traversal in 0..self.traversals {
             let mut computed = Vec::new();
-            graph.cone(&self.targets(traversal), |id| {
+            let targets: Vec<Id> = self.targets(traversal, |_| 0).into_iter().map(|(id, _)| id).collect();
+            graph.cone(&targets, |id| {
                 if graph.is_value(id) || kept.contains_key(&id) {
                     return true;
                 }
@@ -154,17 +167,12 @@ impl Written<'_> {
         let kept: BTreeMap<Id, usize> = before.map(|(id, (number, _))| (*id, *number)).collect();
         let now = plan.kept.iter().filter(|(_, (_, made))| *made == traversal);
         let now: BTreeMap<usize, Id> = now.map(|(id, (number, _))| (*number, *id)).collect();
-        let mut outputs = plan.targets(traversal);
-        outputs.extend(now.values());
-        let part = Part::new(plan.graph, &Cut { values: &self.numbers, kept: &kept }, &outputs)?;
-        let mut makes = Vec::new();
-        for id in plan.reductions(traversal) {
-            if let Node::Reduce(reduction, along, _) = plan.graph.node(id) {
-                makes.push(Made::Reduced(reduction, along, self.value(id)));
-            }
-        }
-        makes.extend(plan.elements(traversal).map(|(number, _)| Made::Output(number)));
-        makes.extend(now.keys().map(|number| Made::Kept(*number)));
+        // Nothing of this traversal reads the values that it makes.
+        let known = self.numbers.clone();
+        let mut targets = plan.targets(traversal, |id| self.value(id));
+        targets.extend(now.into_iter().map(|(number, id)| (id, Made::Kept(number))));
+        let (outputs, makes): (Vec<Id>, Vec<Made>) = targets.into_iter().unzip();
+        let part = Part::new(plan.graph, &Cut { values: &known, kept: &kept }, &outputs)?;
         for &(first, second, online) in plan.graph.pairs.iter().filter(|(_, id, _)| plan.graph.live[id.index()]) {
             if plan.graph.stage(second) == traversal + 1 {
                 let first = self.numbers.get(&first).copied().unwrap_or_default();

@@ -16,6 +16,7 @@ fn steps(passes: &Passes) -> Vec<String> {
         Step::Traverse(Traversal { part, makes }) => {
             let made = |made: &Made| match made {
                 Made::Reduced(reduction, along, value) => format!("v{value}:{}{along}", reduction.name()),
+                Made::Factor => "times".to_owned(),
                 Made::Kept(kept) => format!("k{kept}"),
                 Made::Output(output) => format!("out{output}"),
             };
@@ -49,11 +50,36 @@ fn arithmetic_of_a_row_is_done_once_for_it() {
     assert_eq!(
         steps(&norm),
         [
-            "v0:sum <- |x, res| let t0 = x + res; t0 * t0",
+            "v0:sum times <- |x, res| let t0 = x + res; t0, t0",
             "v1 once for a row <- |width, v0; eps| rsqrt(v0 / width + eps)",
             "out0 out1 <- |x, res, w, v1| let t0 = x + res; t0, t0 * v1 * w",
         ]
     );
+}
+
+#[test]
+fn a_sum_adds_products_unrounded_unless_others_need_them() {
+    let of = |text: &str| steps(&passes(text, true));
+    assert_eq!(of("|x, y| sum(x * y)")[0], "v0:sum times <- |x, y| x, y");
+    assert_eq!(of("|x| sum_group32(x * 3)")[0], "v0:sum_group32 times <- |x| x, 3");
+    assert_eq!(of("|x, y| (sum(x), sum_column(x * y))")[0], "v0:sum out1 times <- |x, y| x, x, y");
+    assert_eq!(of("|x, y| { let p = x * y; p / sum(p) }")[0], "v0:sum <- |x, y| x * y");
+    assert_eq!(of("|x, y| max(x * y)")[0], "v0:max <- |x, y| x * y");
+}
+
+#[test]
+fn a_reduction_waits_for_a_traversal_that_reads_its_inputs_anyway() {
+    let of = |text: &str| steps(&passes(text, true));
+    let late = of("|x, y| { let d = x - max(x); d * sum(y) + sum(d * y) }");
+    assert_eq!(
+        (late[0].as_str(), late[1].as_str()),
+        ("v0:max <- |x| x", "v1:sum v2:sum times <- |x, y, v0| y, x - v0, y")
+    );
+    // Nobody else reads y later, or the first traversal reads it all the same.
+    assert_eq!(of("|x, y| { let d = x - max(x); d * sum(y) + sum(d) }")[0], "v0:max v1:sum <- |x, y| x, y");
+    assert_eq!(of("|x| { let d = x - max(x); d * sum(x) + sum(d) }")[0], "v0:max v1:sum <- |x| x, x");
+    // What waits itself is in time for it.
+    assert_eq!(of("|x, y| { let d = x - max(x) * sum(y); d * sum(d * y) }")[0], "v0:max v1:sum <- |x, y| x, y");
 }
 
 #[test]

@@ -194,23 +194,21 @@ impl Attention {
         // A step that no page fits has 64 keys.
         let fits = |[m, n]: [i64; 2]| if self.box_of(n).is_some() { [m, n] } else { [m, 64] };
         match isa {
-            Isa::Sm80 => Own {
-                isa,
-                tile: chosen(
-                    self.sm80_tile,
-                    match longest {
-                        _ if self.paged => [16, if self.is_narrow() { 32 } else { 16 }],
-                        ..=64 => [128, 64],
-                        // Fewer steps of keys, and K and V are read by half as many warps.
-                        65..=128 if plain => [128, 32],
-                        65..=128 => [64, 64],
-                        _ => [64, 32],
-                    },
-                ),
-                stages: self.sm80_stages.unwrap_or(if longest <= 64 || self.paged { 2 } else { 1 }).into(),
-                warps: self.sm80_warps.unwrap_or(if self.paged { 1 } else { 4 }).into(),
-                pingpong: false,
-            },
+            Isa::Sm80 => {
+                let warps = self.sm80_warps.unwrap_or(if self.paged { 1 } else { 4 }).into();
+                let usual = match longest {
+                    _ if self.paged => [16, if self.is_narrow() { 32 } else { 16 }],
+                    ..=64 => [32, 64],
+                    // Fewer steps of keys, and K and V are read by half as many warps.
+                    65..=128 if plain => [32, 32],
+                    65..=128 => [16, 64],
+                    _ => [16, 32],
+                };
+                // Queries of each warp, of four at most.
+                let usual = [usual[0] * i64::min(warps, 4), usual[1]];
+                let stages = self.sm80_stages.unwrap_or(if longest <= 64 || self.paged { 2 } else { 1 }).into();
+                Own { isa, tile: chosen(self.sm80_tile, usual), stages, warps, pingpong: false }
+            }
             Isa::Sm90a => {
                 let tile = chosen(
                     self.tile,

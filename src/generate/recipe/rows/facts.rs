@@ -57,6 +57,7 @@ pub(super) fn grid(schedule: &Schedule) -> String {
 pub(super) fn made(made: &Made) -> String {
     match made {
         Made::Reduced(reduction, along, value) => format!("v{value}:{}{along}", reduction.name()),
+        Made::Factor => "times".to_owned(),
         Made::Kept(number) => format!("k{number}"),
         Made::Output(number) => format!("output {number}"),
     }

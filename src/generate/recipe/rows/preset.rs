@@ -105,14 +105,16 @@ impl Preset {
             Preset::ArgMax => ["|x| argmax(x)", "T:(?,1)", "i32:1"],
             Preset::ColumnSums => ["|dy| sum_column(dy)", "T:(?,1)", "f32:1"],
             Preset::RmsNormBackward => [
-                "|x, w, dy; eps| { let r = rsqrt(mean(x * x) + eps); let g = dy * w; let c = mean(g * x) * r * r; \
-                 ((g - x * c) * r, sum_column(dy * (x * r))) }",
+                "|x, w, dy; eps| { let n = 1 / width(); let r = rsqrt(fma(sum(x * x), n, eps)); let g = dy * w; \
+                 let c = sum(g * x) * n * r * r; (fma(x, -c, g) * r, sum_column(dy * (x * r))) }",
                 "T:(?,1), T:(0,1), T:(?,1)",
                 "T:(?,1), f32:1",
             ],
             Preset::LayerNormBackward => [
-                "|x, w, dy; eps| { let d = x - mean(x); let r = rsqrt(mean(d * d) + eps); let g = dy * w; \
-                 let c = mean(g * d) * r * r; ((g - mean(g) - d * c) * r, sum_column(dy * (d * r)), sum_column(dy)) }",
+                "|x, w, dy; eps| { let n = 1 / width(); let a = sum(x) * n; let d = x - a; \
+                 let r = rsqrt(fma(sum(d * d), n, eps)); let h = fma(x, r, -(a * r)); let g = dy * w; \
+                 let c = sum(g * d) * n * r * r; let m = sum(g) * n; \
+                 (fma(h, -c, fma(dy, w, -m) * r), sum_column(dy * h), sum_column(dy)) }",
                 "T:(?,1), T:(0,1), T:(?,1)",
                 "T:(?,1), f32:1, f32:1",
             ],

@@ -84,8 +84,8 @@ impl<'a> Columns<'a> {
             for _ in rows {
                 state.advance(&problem, &mut evaluators, &mut read)?;
                 for ((output, _), columns) in outputs().zip(&mut all) {
-                    let terms = state.elements[output].iter().map(Bounds::of);
-                    columns.iter_mut().zip(terms).for_each(|(column, term)| column.add(term, spread));
+                    let terms = &state.terms[output];
+                    columns.iter_mut().zip(terms).for_each(|(column, term)| column.add(*term, spread));
                 }
             }
             Ok(all)

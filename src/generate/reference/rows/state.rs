@@ -3,7 +3,7 @@
 use super::reduced::reduced;
 use super::{Problem, Read, online};
 use crate::expr::rows::{Along, Level, Made, Online, Origin, Part, Reduction, Source, Step, Traversal, Value};
-use crate::expr::{Accept, Bounds, Evaluator, ExprError};
+use crate::expr::{Accept, Bounds, Compute, Evaluator, ExprError, Function};
 
 /// Where one element of a row, or one value of a level, is.
 fn place(level: Level, column: usize) -> usize {
@@ -46,6 +46,8 @@ pub(super) struct Evaluators {
     steps: Vec<Evaluator>,
     /// The terms of each pair's second value.
     pairs: Vec<Evaluator>,
+    /// The product of two numbers of 32 bits, which f64 has exactly.
+    product: Evaluator,
     /// Rounds to the type that is computed in.
     identity: Evaluator,
 }
@@ -63,7 +65,9 @@ impl Evaluators {
         let steps = problem.passes.steps().iter().map(part).collect::<Result<_, _>>()?;
         let compute = problem.passes.compute();
         let pairs = problem.passes.pairs().iter().map(|pair| online::evaluator(pair.online, compute));
-        Ok(Self { steps, pairs: pairs.collect::<Result<_, _>>()?, identity: super::identity(compute)? })
+        let product = Function::binary(|x, y| x * y).check(Compute::F64).map_err(|mut errors| errors.remove(0))?;
+        let (pairs, product) = (pairs.collect::<Result<_, _>>()?, product.evaluator(&[])?);
+        Ok(Self { steps, pairs, product, identity: super::identity(compute)? })
     }
 
     /// What a device may have of a number within the bounds.
@@ -81,8 +85,10 @@ pub(super) struct State {
     kept: Vec<Vec<Bounds>>,
     /// The values, each for all its places in the row.
     pub(super) values: Vec<Vec<Bounds>>,
-    /// The outputs of elements, and the terms of those of columns.
-    pub(super) elements: Vec<Vec<Accept>>,
+    /// The outputs of elements.
+    elements: Vec<Vec<Accept>>,
+    /// The terms of the outputs of columns.
+    pub(super) terms: Vec<Vec<Bounds>>,
 }
 
 impl State {
@@ -107,14 +113,15 @@ impl State {
         self.values.resize(passes.values().len(), Vec::new());
         self.kept.resize(passes.kept(), Vec::new());
         self.elements.resize(passes.outputs().len(), Vec::new());
-        self.kept.iter_mut().for_each(Vec::clear);
+        self.terms.resize(passes.outputs().len(), Vec::new());
+        self.kept.iter_mut().chain(&mut self.terms).for_each(Vec::clear);
         self.elements.iter_mut().for_each(Vec::clear);
-        let Evaluators { steps, pairs, identity } = evaluators;
+        let Evaluators { steps, pairs, product, identity } = evaluators;
         let mut read = Vec::new();
         for (step, evaluator) in passes.steps().iter().zip(steps) {
             match step {
                 Step::Traverse(traversal) => {
-                    let terms = self.traverse(problem, traversal, evaluator)?;
+                    let terms = self.traverse(problem, traversal, [evaluator, product])?;
                     for (made, terms) in traversal.makes.iter().zip(terms) {
                         if let Made::Reduced(reduction, along, value) = *made {
                             self.reduce(problem, (reduction, along, value), &terms, identity)?;
@@ -141,18 +148,26 @@ impl State {
         &mut self,
         problem: &Problem<'_>,
         traversal: &Traversal,
-        evaluator: &mut Evaluator,
+        [evaluator, product]: [&mut Evaluator; 2],
     ) -> Result<Vec<Vec<Bounds>>, ExprError> {
         let mut read = Vec::new();
         let mut terms: Vec<Vec<Bounds>> = vec![Vec::new(); traversal.makes.len()];
         for column in 0..problem.n {
             self.read(problem, &traversal.part, column, &mut read);
             let results = evaluator.evaluate_bounds(&read)?;
-            for ((made, terms), accept) in traversal.makes.iter().zip(&mut terms).zip(results) {
-                match made {
-                    Made::Reduced(..) => terms.push(Bounds::of(&accept)),
-                    Made::Kept(kept) => self.kept[*kept].push(Bounds::of(&accept)),
-                    Made::Output(output) => self.elements[*output].push(accept),
+            for (at, accept) in results.iter().enumerate() {
+                let mut bounds = Bounds::of(accept);
+                if let (Some(Made::Factor), Some(factor)) = (traversal.makes.get(at + 1), results.get(at + 1)) {
+                    bounds = Bounds::of(&product.evaluate_bounds(&[bounds, Bounds::of(factor)])?[0]);
+                }
+                match traversal.makes[at] {
+                    Made::Reduced(..) => terms[at].push(bounds),
+                    Made::Factor => {}
+                    Made::Kept(kept) => self.kept[kept].push(bounds),
+                    Made::Output(output) => match problem.passes.outputs()[output].from {
+                        Origin::Columns(_) => self.terms[output].push(bounds),
+                        _ => self.elements[output].push(*accept),
+                    },
                 }
             }
         }
@@ -262,7 +277,8 @@ impl State {
         column: usize,
     ) -> Result<Option<Accept>, ExprError> {
         match problem.passes.outputs()[output].from {
-            Origin::Elements | Origin::Columns(_) => Ok(self.elements[output].get(column).copied()),
+            Origin::Elements => Ok(self.elements[output].get(column).copied()),
+            Origin::Columns(_) => Ok(None),
             Origin::Value(value) => {
                 let at = place(problem.passes.values()[value].level, column);
                 let bounds = self.values[value].get(at).copied().unwrap_or_else(|| Bounds::point(f64::NAN));

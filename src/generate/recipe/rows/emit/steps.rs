@@ -151,9 +151,15 @@ fn in_pairs(step: &mut StepText, name: &str, y: &str) -> String {
 fn traversal(words: &mut Words<'_>, step: &mut StepText, of: &Traversal) {
     let decision = words.decision;
     step.comment = of.makes.iter().map(made).collect::<Vec<_>>().join(", ");
-    for (output, made) in of.makes.iter().enumerate() {
+    let next = of.makes.iter().skip(1).map(Some).chain([None]);
+    for (output, (made, next)) in of.makes.iter().zip(next).enumerate() {
         let y = result(step.number, of.makes.len(), output);
+        let y = match next {
+            Some(Made::Factor) => format!("{y}, {}", result(step.number, of.makes.len(), output + 1)),
+            _ => y,
+        };
         let line = match *made {
+            Made::Factor => continue,
             Made::Kept(kept) => {
                 step.kept.push(kept);
                 format!("kept{kept}(v, c) = {y};")
