@@ -59,7 +59,7 @@ pub(super) fn queued(
     checks: &mut Checks,
 ) -> Option<Schedule> {
     let gathers = recipe.gather.is_some();
-    let with = |stages| Schedule { stages, late: schedule.late && stages == 1, ..schedule };
+    let with = |stages| Schedule { stages, ..schedule };
     let each = with(2).staged(tensors) / 2;
     if let Some(set) = recipe.stages.map(i64::from) {
         let found = format!("stages={set}");

@@ -50,7 +50,7 @@ pub(super) struct Schedule {
     pub(super) hold: Hold,
     /// Registers of a thread, about.
     pub(super) registers: i64,
-    /// Whether rows that stand for all are loaded in the last traversal.
+    /// Whether rows that stand for all are loaded chunk by chunk: those of the last traversal, or all of them where columns are reduced.
     pub(super) late: bool,
 }
 
@@ -75,6 +75,11 @@ impl Schedule {
     /// Whether that tensor waits in shared memory.
     pub(super) fn queues(&self, tensor: &Tensor) -> bool {
         (self.hold == Hold::Shared || self.stages > 1) && tensor.waits_by_rows()
+    }
+
+    /// Whether a traversal loads that tensor chunk by chunk; `last` is the last one.
+    pub(super) fn loads_late(&self, tensor: &Tensor, last: usize) -> bool {
+        self.late && (tensor.waits(last) || self.ctas > 0 && tensor.is_weight() && tensor.read.is_some())
     }
 
     /// Tiles that wait there: of one row, or of several.
@@ -164,9 +169,13 @@ impl Schedule {
 
     /// Registers that a thread can have.
     pub(super) fn most_registers(&self) -> i64 {
-        let each = Arch::REGISTERS_PER_BLOCK as i64 / self.cta().max(1);
-        each.min(Arch::MAX_REGISTERS_PER_THREAD as i64)
+        most_registers(self.cta())
     }
+}
+
+/// Registers that a thread can have in a CTA of so many.
+fn most_registers(threads: i64) -> i64 {
+    (Arch::REGISTERS_PER_BLOCK as i64 / threads.max(1)).min(Arch::MAX_REGISTERS_PER_THREAD as i64)
 }
 
 /// Pieces of so many. The last one may be shorter.

@@ -67,7 +67,7 @@ pub(super) fn kind(decision: &Decision, tensor: &Tensor) -> Kind {
         Level::Column => Kind::Unused,
         _ if tensor.output => Kind::Value,
         _ if tensor.read.is_none() => Kind::Unused,
-        Level::Element if decision.schedule.late && tensor.waits(last) => Kind::Late,
+        Level::Element if decision.schedule.loads_late(tensor, last) => Kind::Late,
         Level::Element if decision.schedule.stages > 1 && tensor.is_weight() => Kind::Resident,
         Level::Element if decision.schedule.queues(tensor) && decision.schedule.stages > 1 => Kind::Queued,
         Level::Element if decision.schedule.queues(tensor) => Kind::Staged,

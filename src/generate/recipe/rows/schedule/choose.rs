@@ -5,7 +5,7 @@ use super::super::tilings::{has_groups, is_cut, meetings};
 use super::super::{Rows, columns};
 use super::fits::{fits, fits_shared, have_clusters, shared_memory};
 use super::need::{Need, least_threads, vector};
-use super::{Hold, Schedule, pieces};
+use super::{Hold, MARGIN, Schedule, most_registers, pieces};
 use crate::arch::{Arch, Targets};
 use crate::expr::rows::Passes;
 use crate::plan::checks::Checks;
@@ -73,15 +73,24 @@ impl Schedule {
     fn new([threads, chunks, cluster]: [i64; 3], asked: &Asked) -> Self {
         let Asked { need, vec, block, hold, .. } = asked;
         let rows = if cluster > 1 { 1 } else { (block.unwrap_or(CTA) / threads).max(1) };
-        let late = *hold == Hold::Registers && vec * chunks * need.weights > AHEAD;
-        let (held, at_once) = if late { (need.held, need.weights) } else { (need.held + need.weights, 0) };
-        let bytes = vec * chunks * held + vec * (need.at_once + at_once) + need.groups * chunks;
+        let registers = |held: i64, late: i64| {
+            let bytes = vec * chunks * held + vec * (need.at_once + late) + need.groups * chunks;
+            bytes.div_euclid(4) + OVERHEAD
+        };
+        let all = registers(need.held + need.weights, 0);
+        // A CTA that reduces columns has one row after the other, and holds what stands for all of them while registers suffice.
+        let late = match need.columns {
+            0 => vec * chunks * need.weights > AHEAD,
+            _ => all + MARGIN > most_registers(rows * threads),
+        };
+        let late = *hold == Hold::Registers && late;
+        let loaded = if need.columns > 0 { need.resident } else { 0 };
+        let registers = if late { registers(need.held - loaded, need.weights + loaded) } else { all };
         let tiles = match hold {
             Hold::Registers => 1,
             Hold::Shared => pieces(asked.columns, threads * vec * chunks * cluster),
             Hold::Memory => 0,
         };
-        let registers = bytes.div_euclid(4) + OVERHEAD;
         let (vec, cut, hold) = (*vec, asked.cut, *hold);
         Self { rows, threads, vec, chunks, cluster, ctas: 0, stages: 1, tiles, cut, hold, registers, late }
     }

@@ -12,6 +12,8 @@ pub(super) struct Need {
     pub(super) held: i64,
     /// Rows that stand for all and are only read in the last traversal.
     pub(super) weights: i64,
+    /// Rows that stand for all and are read before, of those `held`.
+    pub(super) resident: i64,
     /// Results of columns, of those `held`.
     pub(super) columns: i64,
     /// Outputs.
@@ -47,6 +49,7 @@ impl Need {
             held: (0..traversals).map(before).max().unwrap_or(0) + columns,
             columns,
             weights: bytes(&|t| t.waits(last)),
+            resident: bytes(&|t| t.is_weight() && !t.waits(last)),
             at_once: bytes(&|t| t.output),
             staged: bytes(&|t| !t.output && !t.is_weight()),
             groups: of_groups as i64 * value,
