@@ -2,6 +2,7 @@
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
+use cutemplate::emit::render;
 use cutemplate::recipe::rows::Preset;
 use cutemplate::recipe::{Recipe, Rows};
 use cutemplate::settings::Settings;
@@ -36,6 +37,20 @@ fn wide_rows_have_clusters() {
     ] {
         let plan = Rows { columns, ..Rows::preset(preset, dtype) }.plan(&hopper).expect("legal");
         assert_eq!(plan.entries().iter().map(|entry| entry.cluster).collect::<Vec<_>>(), [cluster; 2]);
+    }
+}
+
+/// Where columns are reduced, a CTA holds weights for all of its rows; those that registers do not hold are loaded chunk by chunk.
+#[test]
+fn weights_that_no_registers_hold_are_loaded_for_each_row() {
+    for (columns, threads, is_held) in [(4096, 256, true), (8192, 512, true), (16_384, 512, false)] {
+        let rows = Rows { columns, ..Rows::preset(Preset::LayerNormBackward, DType::Bf16) };
+        let plan = rows.plan(&Targets::new([Arch::Sm90a]).expect("not empty")).expect("legal");
+        let text: String = render(&plan).files().iter().map(|file| file.text.as_str()).collect();
+        assert_eq!(plan.entries()[0].threads, threads, "{columns}");
+        assert_eq!(text.contains("auto const& rW = columns.W;"), is_held, "{columns}");
+        let loads = text.matches("move<Walk, typename Walk::LoadW>(inside, c, tW(_, _, _, tile), rW);").count();
+        assert_eq!(loads, if is_held { 0 } else { 2 }, "{columns}: two traversals read weights");
     }
 }
 

@@ -7,7 +7,8 @@
 //! let norm: Function = "|x, w; eps| { let r = rsqrt(mean(x * x) + eps); x * r * w }".parse()?;
 //! let passes = Passes::of(&norm, &Reading::of(&norm)).expect("x and w are read twice");
 //! let [Step::Traverse(squares), Step::Values(root), Step::Traverse(products)] = passes.steps() else { panic!() };
-//! assert_eq!(squares.part.function.function().to_string(), "|x| x * x");
+//! // A sum of products has both factors, which `fma` multiplies and adds.
+//! assert_eq!(squares.part.function.function().to_string(), "|x| x, x");
 //! assert_eq!(root.part.function.function().to_string(), "|width, v0; eps| rsqrt(v0 / width + eps)");
 //! assert_eq!(products.part.function.function().to_string(), "|x, w, v1| x * v1 * w");
 //! # Ok::<(), cutemplate::expr::ExprError>(())
