@@ -198,6 +198,9 @@ impl Attention {
                 let warps = self.sm80_warps.unwrap_or(if self.paged { 1 } else { 4 }).into();
                 let usual = match longest {
                     _ if self.paged => [16, if self.is_narrow() { 32 } else { 16 }],
+                    // Places of elements take the registers of the other queries.
+                    ..=64 if self.strided_keys() > 0 => [16, 64],
+                    129.. if self.strided_keys() > 0 => [16, 16],
                     ..=64 => [32, 64],
                     // Fewer steps of keys, and K and V are read by half as many warps.
                     65..=128 if plain => [32, 32],

@@ -51,6 +51,11 @@ impl Attention {
         !self.aux.iter().all(|aux| is_of_rows(&aux.strides))
     }
 
+    /// Tensors whose elements of a row's keys do not lie side by side.
+    pub(super) fn strided_keys(&self) -> usize {
+        self.aux.iter().filter(|aux| aux.strides.last() == Some(&ModeStride::Dynamic)).count()
+    }
+
     pub(super) fn names(&self) -> Names {
         let all: Vec<&str> = OWN.iter().chain(&OF_TEXT).copied().collect();
         let function = &self.score;
