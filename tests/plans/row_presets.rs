@@ -30,9 +30,9 @@ fn wide_rows_have_clusters() {
     let hopper = Targets::new([Arch::Sm90a]).expect("not empty");
     for (preset, dtype, columns, cluster) in [
         (Preset::Softmax, DType::F32, 262_144, 8),
-        (Preset::Softmax, DType::Bf16, 131_072, 4),
+        (Preset::Softmax, DType::Bf16, 131_072, 8),
         (Preset::LayerNorm, DType::F32, 131_072, 8),
-        (Preset::RmsNorm, DType::Bf16, 65_536, 2),
+        (Preset::RmsNorm, DType::Bf16, 65_536, 4),
         (Preset::RmsNorm, DType::Bf16, 32_768, 1),
     ] {
         let plan = Rows { columns, ..Rows::preset(preset, dtype) }.plan(&hopper).expect("legal");
