@@ -127,7 +127,7 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
         return None;
     }
     let held = match own.isa {
-        Isa::Sm80 => held(&tiling, recipe) + strided(recipe, &own) + if own.stages > 1 { STAGED } else { 0 },
+        Isa::Sm80 => held(&tiling, recipe, &own),
         Isa::Sm90a => checks.sound("tiles have registers", tiling.registers())?,
     };
     let (need, limit) = checks::register_need(Bytes(4 * (held + addresses(recipe, &own))), tiling.threads());
@@ -153,14 +153,12 @@ fn proved(recipe: &Attention, own: Own, targets: &Targets, checks: &mut Checks) 
     Some(Decision { recipe: recipe.clone(), own, tiling, combine, smem, registers: need })
 }
 
-/// Registers of a thread for addresses in the stage whose turn it is: with one stage a tile of 128x48 has 255, with more it spilled 36 bytes.
-const STAGED: u64 = 8;
-
 /// Registers of a thread for outputs, and beside them for scores with the fragments of two k-steps, or for weights with those of V.
 /// Scores become weights one pair after the other. nvcc 13.0 fetches a k-step ahead: with room for one it spilled 20 bytes at 248. It fetches
 /// at most 64 registers of V. Where the function of scores reads elements of keys, it fetches those too, and 256 columns spilled 32 bytes.
-/// Keys of 8 bits become 16 while the next ones are fetched, which lie beside them: without their registers 80 bytes were spilled.
-fn held(tiling: &Tiling, recipe: &Attention) -> u64 {
+/// Keys of 8 bits become 16 while the next ones are fetched, which lie beside them: without their registers 80 bytes were spilled. Elements of
+/// keys that do not lie side by side have places: four registers for each column of a thread. Without them 8 to 96 bytes were spilled.
+fn held(tiling: &Tiling, recipe: &Attention, own: &Own) -> u64 {
     let threads = u64::from(tiling.threads());
     let of = |mma: &TileMma| {
         let [m, n, _] = mma.tile.map(i64::unsigned_abs);
@@ -171,19 +169,15 @@ fn held(tiling: &Tiling, recipe: &Attention) -> u64 {
     let ((scores, [q, k]), (output, [_, v])) = (of(scores), of(output));
     let fetched = if recipe.reads_keys() { 2 * v } else { (2 * v).min(64) };
     let bytes = if recipe.is_narrow() { k } else { 0 };
-    output + bytes + (scores + 2 * (q + k)).max(scores / 2 + fetched)
+    let places = recipe.strided_keys() as u64 * own.tile[1].unsigned_abs();
+    // Addresses in the stage whose turn it is: a tile of 128x48 has 255 registers with one stage, and spilled 36 bytes with more.
+    let staged = if own.stages > 1 { 8 } else { 0 };
+    output + bytes + places + staged + (scores + 2 * (q + k)).max(scores / 2 + fetched)
 }
 
 /// Registers of a thread for addresses of auxiliary elements: two for each tensor and row.
 fn addresses(recipe: &Attention, own: &Own) -> u64 {
-    let rows = own.tile[0] / (8 * own.warps);
-    2 * recipe.aux.len() as u64 * rows.unsigned_abs()
-}
-
-/// Registers for the places of elements of keys that do not lie side by side: four for each column of a thread, of each tensor. Without
-/// them 8 to 96 bytes were spilled.
-fn strided(recipe: &Attention, own: &Own) -> u64 {
-    4 * recipe.strided_keys() as u64 * (own.tile[1] / 4).unsigned_abs()
+    2 * recipe.aux.len() as u64 * (own.tile[0] / (8 * own.warps)).unsigned_abs()
 }
 
 /// Settings that are none; whether the tiling can be looked at.

@@ -198,14 +198,12 @@ impl Attention {
                 let warps = self.sm80_warps.unwrap_or(if self.paged { 1 } else { 4 }).into();
                 let usual = match longest {
                     _ if self.paged => [16, if self.is_narrow() { 32 } else { 16 }],
-                    // Places of elements take the registers of the other queries.
-                    ..=64 if self.strided_keys() > 0 => [16, 64],
-                    129.. if self.strided_keys() > 0 => [16, 16],
-                    ..=64 => [32, 64],
+                    // Places of elements take the registers of other queries and keys.
+                    ..=64 if self.strided_keys() == 0 => [32, 64],
                     // Fewer steps of keys, and K and V are read by half as many warps.
                     65..=128 if plain => [32, 32],
-                    65..=128 => [16, 64],
-                    _ => [16, 32],
+                    ..=128 => [16, 64],
+                    _ => [16, if self.strided_keys() == 0 { 32 } else { 16 }],
                 };
                 // Queries of each warp, of four at most.
                 let usual = [usual[0] * i64::min(warps, 4), usual[1]];
