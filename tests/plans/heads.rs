@@ -1,5 +1,5 @@
-//! Contract: every head of `attention` has tiles of its own accord, on older architectures and on sm_90a: with each mask, with functions of
-//! scores that read nothing, an element for each head, or one for each key, with fewer warps, and with keys of 8 bits.
+//! Contract: every head of `attention` has tiles of its own accord, on older architectures and on sm_90a, with each mask. So it has with
+//! fewer warps, with keys of 8 bits, and with functions of scores that read nothing, an element for each head, or one for each key.
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::recipe::{Attention, Recipe};

@@ -72,18 +72,15 @@ impl<'a> Graph<'a> {
         if !self.pairs.is_empty() {
             return;
         }
-        for id in self.ids() {
-            if !self.live[id.index()] || !self.is_reduction(id) {
-                continue;
-            }
-            let (stage, latest) = (self.stage(id), self.latest(id));
-            let own = self.inputs_of(id);
-            let read = |stage: usize| {
-                let others = self.ids().filter(|of| *of != id && self.live[of.index()] && self.stage(*of) == stage);
-                others.filter(|of| self.is_reduction(*of)).flat_map(|of| self.inputs_of(of)).collect::<Vec<Id>>()
+        let reductions = self.ids().filter(|id| self.live[id.index()] && self.is_reduction(*id));
+        let reductions: Vec<(Id, Vec<Id>)> = reductions.map(|id| (id, self.inputs_of(id))).collect();
+        for (id, own) in &reductions {
+            let (stage, latest) = (self.stage(*id), self.latest(*id));
+            let is_read = |graph: &Self, stage: usize| {
+                let others = || reductions.iter().filter(|(of, _)| of != id && graph.stage(*of) == stage);
+                own.iter().all(|input| others().any(|(_, read)| read.contains(input)))
             };
-            let all_read = |stage: usize| own.iter().all(|input| read(stage).contains(input));
-            if latest > stage && !all_read(stage) && all_read(latest) {
+            if latest > stage && !is_read(self, stage) && is_read(self, latest) {
                 self.stages[id.index()] = latest;
                 self.pass_on();
             }

@@ -78,7 +78,7 @@ fn a_reduction_waits_for_a_traversal_that_reads_its_inputs_anyway() {
     // Nobody else reads y later, or the first traversal reads it all the same.
     assert_eq!(of("|x, y| { let d = x - max(x); d * sum(y) + sum(d) }")[0], "v0:max v1:sum <- |x, y| x, y");
     assert_eq!(of("|x| { let d = x - max(x); d * sum(x) + sum(d) }")[0], "v0:max v1:sum <- |x| x, x");
-    // What waits itself is in time for it.
+    // The second traversal needs the sum.
     assert_eq!(of("|x, y| { let d = x - max(x) * sum(y); d * sum(d * y) }")[0], "v0:max v1:sum <- |x, y| x, y");
 }
 

@@ -136,9 +136,9 @@ impl Asked {
         })
     }
 
-    /// Rows that take a third of a multiprocessor's shared memory; of a cluster, a sixth for each CTA, if there are clusters for it: a softmax
-    /// of 131072 columns had 0.925 of a copy on an H200 with clusters of 4, and 0.968 with 8. Up to 512 threads share a row's four tiles: the
-    /// first are read while others arrive.
+    /// A row takes a third of a multiprocessor's shared memory, or a sixth for each CTA of a cluster. A softmax of 131072 columns had 0.925 of
+    /// a copy on an H200 with clusters of 4, and 0.968 with 8. Up to 512 threads share a row's four tiles: the first are read while others
+    /// arrive.
     fn staged(&self, clusters: bool) -> Schedule {
         let fits = |most: i64| {
             let of = if clusters { [1, 2, 4, 8] } else { [1; 4] };
